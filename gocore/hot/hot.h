@@ -1,0 +1,246 @@
+/*
+ * hot.h - what the C hot path and the Go core share.
+ *
+ * Two kinds of memory are described here:
+ *   - the segment of a PE, shared between processes: only offsets, never pointers; package layout holds
+ *     the same numbers for Go, and a test compares the two;
+ *   - the tables of this process (hot_world, hot_team): pointers, published by package world.
+ *
+ * Every word another process writes is _Atomic and is read with acquire, written with release. A comment at
+ * each such access names its partner.
+ */
+#ifndef GSHMEM_HOT_H
+#define GSHMEM_HOT_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HOT_MAGIC 0x314d454d48534f47ull /* "GOSHMEM1" */
+#define HOT_LAYOUT_VERSION 1u
+#define HOT_LINE 128u /* two 64-byte lines: x86 prefetches pairs, Kunpeng's last level has 128-byte lines */
+
+/* Status values of the hot path; the rest of the vocabulary is in gshmem.h. */
+#define HOT_OK 0
+#define HOT_PENDING 1   /* not finished when the slice ended; call again */
+#define HOT_SLOW 2      /* not for the hot path (unmapped peer, queued work, odd case): take the Go path */
+#define HOT_NEED_PLAN 3 /* a collective has arrived everywhere and has no schedule yet: Go installs one */
+
+/* ---- the segment of a PE: [header][scratch][heap], all offsets from its first byte ------------------------ */
+
+typedef struct hot_header {
+  uint64_t magic; /* written last, with release, by the owner: a mapper sees a complete header or none */
+  uint32_t version;
+  int32_t me, n;
+  uint32_t line;
+  uint8_t nonce[16]; /* proves that a mapped segment is the one the peer spoke of */
+  uint64_t size, page;
+  uint64_t scratch_off, scratch_len; /* team control blocks and staging, handed out by the owner */
+  uint64_t heap_off, heap_len;
+
+  /* The doorbell: every waiter of this PE sleeps on `bell`, whatever word it waits for. A writer that changed a
+     word of this PE looks at `waiters` once (relaxed, no full fence): a lost look costs the sleeper its bound. */
+  _Alignas(128) _Atomic uint32_t waiters;
+  _Atomic uint32_t bell;
+
+  /* Raised by peers: this PE should look at its alarms (abort, poison). Waiters read it in their slow loop. */
+  _Alignas(128) _Atomic uint32_t alarm;
+  _Atomic int32_t abort_code; /* nonzero: the job was aborted with this code ... */
+  _Atomic int32_t abort_by;   /* ... by this PE */
+  _Atomic uint32_t closing;   /* 1: the owner has left the world (finalize), so it will arrive nowhere any more */
+  _Alignas(128) uint8_t reserved[128]; /* pads the header to HOT_HEADER_SIZE */
+} hot_header;
+
+/* ---- control block of a team, one per member, in that member's scratch ------------------------------------- */
+
+/* What a collective is, in full. Written by each member into its own block before it arrives; others read it only
+   to word an error. The fingerprint is a hash of all of it. */
+typedef struct hot_desc {
+  uint32_t op;    /* HOT_OP_* */
+  uint32_t dtype; /* HOT_T_* or 0 where bytes are moved */
+  uint32_t redop; /* HOT_R_* or 0 */
+  int32_t root;   /* team rank, -1 without */
+  uint64_t count; /* elements (bytes where dtype is 0), as the operation defines it */
+  uint64_t extra; /* whatever else must agree (a hash of a split table, a scale's bits ...) */
+} hot_desc;
+
+/* The line a member writes into every other member's block to say "I am at operation `seq`". */
+typedef struct hot_arrival {
+  _Atomic uint64_t flag; /* sequence << 32 | fingerprint; release by the arriver, acquire by the waiter */
+  uint64_t in_ref;       /* where the arriver's buffers are: hot_ref, or HOT_PRIVATE */
+  uint64_t out_ref;
+  uint64_t stage_ref; /* the arriver's staging for this operation, HOT_PRIVATE when none */
+  uint8_t inl[96];    /* small payload travels with the flag */
+} hot_arrival;
+
+typedef struct hot_progress {
+  _Alignas(128) _Atomic uint64_t word; /* sequence << 32 | phase, only ever forward (compare modulo 2^64) */
+} hot_progress;
+
+typedef struct hot_poison {
+  _Alignas(128) _Atomic int32_t code; /* nonzero: the team is dead for this reason (a gshmem status) ... */
+  _Atomic int32_t by;                 /* ... because of this team rank */
+  uint32_t seq;
+} hot_poison;
+
+/* Block of a team of n members: arrival[2][n], progress[n], poison, desc[2]. Parity of the sequence picks the set:
+   a member that is at k+2 has seen everybody at k+1, so nobody still reads set k. */
+#define HOT_CTL_ARRIVAL(n, parity, src) ((((uint64_t)(parity)) * (uint64_t)(n) + (uint64_t)(src)) * HOT_LINE)
+#define HOT_CTL_PROGRESS(n, src) ((2ull * (uint64_t)(n) + (uint64_t)(src)) * HOT_LINE)
+#define HOT_CTL_POISON(n) (3ull * (uint64_t)(n) * HOT_LINE)
+#define HOT_CTL_DESC(n, parity) ((3ull * (uint64_t)(n) + 1ull + (uint64_t)(parity)) * HOT_LINE)
+#define HOT_CTL_SIZE(n) ((3ull * (uint64_t)(n) + 3ull) * HOT_LINE)
+
+/* A place in some PE's segments: segment id in the top byte, offset below. Segment 0 is [header][scratch][heap]. */
+typedef uint64_t hot_ref;
+#define HOT_PRIVATE (~0ull)
+#define HOT_REF(seg, off) (((uint64_t)(seg) << 56) | (uint64_t)(off))
+#define HOT_REF_SEG(r) ((uint32_t)((r) >> 56))
+#define HOT_REF_OFF(r) ((r) & 0x00ffffffffffffffull)
+
+/* ---- tables of this process --------------------------------------------------------------------------------- */
+
+enum { HOT_KIND_HOST = 1, HOT_KIND_DEVICE = 2, HOT_KIND_DATA = 3 };
+
+/* A range of addresses of this PE whose twin exists at every PE. base[pe] is where the twin's first byte is mapped
+   here, NULL when it is not. For HOT_KIND_DEVICE base is never dereferenced. */
+typedef struct hot_seg {
+  uintptr_t low;
+  uint64_t length;
+  uint64_t off; /* of `low` within the segment (hot_ref offset) */
+  uint32_t id, kind;
+  uint8_t **base;
+} hot_seg;
+
+#define HOT_MAX_SEG 6
+
+typedef struct hot_world {
+  _Atomic uint64_t handle; /* 0 once closed; checked by every operation after it announced itself */
+  int32_t me, n;
+  uint32_t nseg;
+  int32_t crowded;            /* more PEs on this host than cores: yield at once instead of spinning */
+  hot_seg seg[HOT_MAX_SEG];   /* seg[0] is the heap */
+  uint8_t **whole;            /* whole[pe]: first byte of that PE's mapped segment 0, NULL when unmapped */
+  hot_header *self;           /* == whole[me] */
+  _Atomic uint32_t alarm;     /* this process' own: a death was found, abort() was called. Waiters look in their slow loop */
+  _Atomic uint32_t *dead;     /* dead[pe] != 0: that PE died (n words) */
+  uint64_t id;                /* for diagnostics */
+} hot_world;
+
+typedef struct hot_plan hot_plan;
+#define HOT_PLAN_SLOTS 64
+
+typedef struct hot_team {
+  _Atomic uint64_t handle; /* 0 once destroyed */
+  hot_world *world;
+  int32_t me, n;        /* my rank and the size */
+  int32_t *pe;          /* world PE of each rank */
+  uint8_t **ctl;        /* control block of each rank as mapped here; NULL when that member is not mapped */
+  uint64_t *ctl_off;    /* offset of that block in its owner's segment 0 (for the fabric) */
+  int32_t mapped;       /* all members mapped: the C executor may run */
+  _Atomic uint32_t busy;   /* 1 while a thread is inside a collective of this team */
+  _Atomic uint32_t queued; /* asynchronous requests not finished: synchronous calls must queue behind them */
+  _Atomic int32_t poison;  /* nonzero: gshmem status the team died of (own copy; hot_poison in the block is the peers' way in) */
+  uint32_t seq;            /* of the last operation begun; guarded by busy */
+  int64_t timeout_ns;      /* default for its operations; -1 none */
+  uint8_t *slab;           /* this PE's small staging, two halves by parity of seq; NULL until first used */
+  uint64_t slab_off, slab_half; /* its offset in segment 0; bytes of one half */
+  hot_plan *plans[HOT_PLAN_SLOTS]; /* direct-mapped by key hash; owned by package coll */
+} hot_team;
+
+/* ---- dtypes, operators, collectives (numbers are ABI: gshmem.h has the same) -------------------------------- */
+
+enum {
+  HOT_T_U8 = 1, HOT_T_I8, HOT_T_U16, HOT_T_I16, HOT_T_U32, HOT_T_I32, HOT_T_U64, HOT_T_I64,
+  HOT_T_F16, HOT_T_BF16, HOT_T_F32, HOT_T_F64, HOT_T_BOOL, HOT_T_C64, HOT_T_C128, HOT_T_C32,
+  HOT_T_F8E4M3FN, HOT_T_F8E5M2, HOT_T_F8E4M3FNUZ, HOT_T_F8E5M2FNUZ, HOT_T_LIMIT
+};
+enum {
+  HOT_R_SUM = 1, HOT_R_PROD, HOT_R_MIN, HOT_R_MAX, HOT_R_BAND, HOT_R_BOR, HOT_R_BXOR,
+  HOT_R_AVG,    /* sum, then divide by the number of members as torch's div does (integers are refused) */
+  HOT_R_PREMUL, /* each input times a factor (desc.extra holds its double bits), then sum */
+  HOT_R_LIMIT
+};
+enum {
+  HOT_OP_BARRIER = 1, HOT_OP_SYNC, HOT_OP_BROADCAST, HOT_OP_ALL_REDUCE, HOT_OP_REDUCE, HOT_OP_ALL_GATHER,
+  HOT_OP_REDUCE_SCATTER, HOT_OP_ALL_TO_ALL, HOT_OP_GATHER, HOT_OP_SCATTER, HOT_OP_ALL_GATHER_V,
+  HOT_OP_ALL_TO_ALL_V, HOT_OP_EXCHANGE, HOT_OP_LIMIT
+};
+enum { HOT_CMP_EQ = 0, HOT_CMP_NE, HOT_CMP_GT, HOT_CMP_GE, HOT_CMP_LT, HOT_CMP_LE };
+enum {
+  HOT_A_SET = 1, HOT_A_FETCH, HOT_A_SWAP, HOT_A_CSWAP, HOT_A_ADD, HOT_A_INC, HOT_A_AND, HOT_A_OR, HOT_A_XOR
+}; /* every one returns the old value */
+
+/* ---- entering and leaving (hot_inline.h has the fast forms) -------------------------------------------------- */
+
+/*
+ * A thread announces itself in its own word before it looks at a world's table and clears it when done. closing a
+ * world: handle = 0, membarrier, then wait until no word names it (hot_world_drain). The announcing store needs no
+ * fence of its own because membarrier supplies it (or, where membarrier is refused, hot_fence_needed is set and
+ * every entry fences).
+ */
+typedef struct hot_thread {
+  _Atomic(hot_world *) in; /* world this thread is inside of; NULL outside */
+  struct hot_thread *next; /* list of all threads ever seen; entries are reused, never freed */
+  _Atomic uint32_t used;
+} hot_thread;
+
+hot_thread *hot_thread_self(void);                                 /* this thread's word; allocates at first use */
+int32_t hot_world_drain(hot_world *w, int64_t timeout_ns);         /* after handle = 0: HOT_OK when nobody is inside */
+extern int hot_fence_needed;
+
+/* Tables by handle. Handles are generation << 32 | index; 0 is never valid. */
+#define HOT_MAX_WORLDS 256
+#define HOT_MAX_TEAMS 4096
+extern _Atomic(hot_world *) hot_worlds[HOT_MAX_WORLDS];
+extern _Atomic(hot_team *) hot_teams[HOT_MAX_TEAMS];
+extern _Atomic int hot_forked; /* 1 in a forked child: every call is refused before anything else is touched */
+
+/* ---- one-sided operations (hot.c). Addresses are of this PE's symmetric memory. ------------------------------ */
+
+int32_t hot_put(hot_world *w, void *dst, const void *src, uint64_t nbytes, int32_t pe);
+int32_t hot_get(hot_world *w, void *dst, const void *src, uint64_t nbytes, int32_t pe);
+int32_t hot_atomic(hot_world *w, int op, int width, void *target, uint64_t operand, uint64_t compare, int32_t pe, uint64_t *old_out);
+int32_t hot_put_signal(hot_world *w, void *dst, const void *src, uint64_t nbytes, uint64_t *sig, uint64_t value, int sigop, int32_t pe);
+int32_t hot_fence(hot_world *w);
+int32_t hot_quiet(hot_world *w);
+
+/* ---- waiting (wait.c) ------------------------------------------------------------------------------------------ */
+
+/* State of one wait that may be cut into slices. Zero it, set deadline_ns (CLOCK_MONOTONIC, INT64_MAX none). */
+typedef struct hot_wait {
+  int64_t started_ns, deadline_ns;
+  uint32_t rounds;
+  uint32_t alarm_seen; /* world->alarm as last looked at */
+} hot_wait;
+
+int64_t hot_now(void);
+
+/* One turn of waiting: spins, yields or sleeps on the doorbell according to how long this wait has gone on. Returns
+   HOT_OK to look at the word again, HOT_PENDING when `until_ns` has passed, HOT_SLOW when an alarm was raised
+   (somebody died, aborted, poisoned, closed): the caller finds out what. */
+int32_t hot_wait_turn(hot_world *w, hot_wait *s, int64_t until_ns);
+
+/* Waits until *word cmp value (width 4 or 8). */
+int32_t hot_wait_until(hot_world *w, const void *word, int width, int cmp, uint64_t value, hot_wait *s, int64_t until_ns);
+
+/* Wakes sleepers of a PE after a store to its memory. Cheap when nobody sleeps. */
+void hot_ring(hot_header *h);
+
+/* Park forms used by the Go side on its own PE: sleep on the doorbell. */
+int32_t hot_bell_sleep(hot_header *h, uint32_t seen, int64_t timeout_ns);
+
+/* ---- bytes and numbers (copy.c, reduce.c) ----------------------------------------------------------------------- */
+
+void hot_copy(void *dst, const void *src, uint64_t nbytes);
+
+/*
+ * dst[k][i] = op over r in 0..nsrc-1 of src[r][i], in that order, for i < count; low precision (f16, bf16, f8) is
+ * accumulated in float32 and rounded once. dst pointers may equal any src pointer, not partly overlap. `scale` is for HOT_R_PREMUL.
+ * `divisor` for HOT_R_AVG. Returns HOT_OK, or a negative status when the dtype has no such operator.
+ */
+int32_t hot_reduce(int dtype, int redop, void *const *dst, int ndst, const void *const *src, int nsrc, uint64_t count, double scale, int divisor);
+uint32_t hot_dtype_size(int dtype);                 /* bytes of an element, 0 for an unknown one */
+int hot_reduce_supported(int dtype, int redop);     /* 1 or 0 */
+
+#endif

@@ -74,7 +74,7 @@ typedef struct hot_arrival {
 } hot_arrival;
 
 typedef struct hot_progress {
-  _Alignas(128) _Atomic uint64_t word; /* sequence << 32 | phase, only ever forward (compare modulo 2^64) */
+  _Alignas(128) _Atomic uint64_t word; /* sequence << 32 | phase; reached when the sequence is equal and the phase at least */
 } hot_progress;
 
 typedef struct hot_poison {
@@ -144,7 +144,9 @@ typedef struct hot_team {
   uint32_t seq;            /* of the last operation begun; guarded by busy */
   int64_t timeout_ns;      /* default for its operations; -1 none */
   uint8_t *slab;           /* this PE's small staging, two halves by parity of seq; NULL until first used */
-  uint64_t slab_off, slab_half; /* its offset in segment 0; bytes of one half */
+  uint64_t slab_off, slab_half; /* its offset in segment 0; bytes of one half (the same on every member) */
+  uint8_t *stage;               /* this PE's leased staging for large private buffers; NULL until leased */
+  uint64_t stage_off, stage_cap; /* its offset in segment 0; bytes (the same on every member) */
   hot_plan *plans[HOT_PLAN_SLOTS]; /* direct-mapped by key hash; owned by package coll */
 } hot_team;
 

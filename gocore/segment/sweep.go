@@ -1,0 +1,59 @@
+package segment
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// sweepAge is how old a file must be before it can be leftover: between creating a file and locking it, its owner is
+// alive without a lock.
+const sweepAge = time.Minute
+
+// ownName is the form of fileName. A process leaves files with its own number alone: it cannot see its own record lock,
+// and closing another descriptor of the file would drop that lock.
+var ownName = regexp.MustCompile(`^goshmem-([0-9]+)-[0-9a-f]{32}\.segment$`)
+
+// sweep removes segment files in dir whose owner is surely dead. Surely ours: the name, a regular file, this user, mode 0600.
+// Surely dead: old enough, and nobody holds the owner's record lock, which the kernel drops with the process and which is
+// seen across PID and mount namespaces. Whatever is in doubt stays.
+func sweep(dir string) {
+	names, err := filepath.Glob(filepath.Join(dir, filePrefix+"*"+fileSuffix))
+	if err != nil {
+		return
+	}
+	for _, name := range names {
+		if m := ownName.FindStringSubmatch(filepath.Base(name)); m != nil && m[1] != strconv.Itoa(os.Getpid()) {
+			sweepOne(name)
+		}
+	}
+}
+
+func sweepOne(name string) {
+	fd, err := unix.Open(name, unix.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil || st.Mode != unix.S_IFREG|0o600 || int(st.Uid) != os.Geteuid() {
+		return
+	}
+	if time.Since(time.Unix(st.Ctim.Unix())) < sweepAge || ownerAlive(fd) {
+		return
+	}
+	_ = os.Remove(name) // another PE may sweep at the same time
+}
+
+// ownerAlive probes the owner's record lock through a descriptor of the segment. In doubt the owner lives.
+func ownerAlive(fd int) bool {
+	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: unix.SEEK_SET, Start: ownerLockAt, Len: 1}
+	if err := unix.FcntlFlock(uintptr(fd), unix.F_GETLK, &lock); err != nil {
+		return true
+	}
+	return lock.Type != unix.F_UNLCK
+}

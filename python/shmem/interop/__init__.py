@@ -1,0 +1,1 @@
+"""Everything that needs torch; the only place of the package that imports it."""

@@ -27,6 +27,8 @@
 extern "C" {
 #endif
 
+#pragma GCC visibility push(default)
+
 #define KM_ABI_VERSION 1
 
 /* What a launch returns. */
@@ -93,6 +95,8 @@ int64_t km_kernel_args_size(const char* name);     /* bytes; -1 when unknown */
 /* A kernel compiled elsewhere against the model joins the table: fn reads its packed arguments.
    Returns KM_OK, or KM_BAD_ARGUMENT when the name is taken. The strings must stay valid. */
 int32_t km_register_kernel(const char* name, void (*fn)(const void* args), size_t args_size);
+
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,21 @@
+// all_to_all.cpp: dst[i] of member j becomes src[j] of member i; bytes is the size of one part.
+// Push, as allgather; src and dst must not overlap. Bytes out per PE: (n-1) x bytes.
+#include "push.h"
+
+using namespace gshmem;
+
+extern "C" ACLSHMEM_GLOBAL void gshmem_k_all_to_all(GM_ADDR state, uint64_t team, GM_ADDR dst, GM_ADDR src, uint64_t bytes)
+{
+    aclshmemx_set_state(state);
+    const Team t = team_of(static_cast<int32_t>(team));
+    if (!is_member(t)) return;
+    team_barrier(t);
+    if (aborted()) return;
+    const uint64_t mine = address(dst) + bytes * static_cast<uint64_t>(t.me);
+    for (int32_t i = 1; i <= t.n; i++) {
+        const int32_t to = rotated(t, i);
+        push(t, to, mine, address(src) + bytes * static_cast<uint64_t>(to), bytes);
+    }
+    settle(t);
+    team_barrier(t);
+}

@@ -1,0 +1,20 @@
+// allgather.cpp: dst[i] of every member becomes src of member i.
+// Push: each member stores its part into all others, starting with its right neighbour. Bytes out
+// and in per PE: (n-1) x bytes. src may be dst + me x bytes. Two barriers: the peers' dst is free,
+// and all parts have arrived.
+#include "push.h"
+
+using namespace gshmem;
+
+extern "C" ACLSHMEM_GLOBAL void gshmem_k_allgather(GM_ADDR state, uint64_t team, GM_ADDR dst, GM_ADDR src, uint64_t bytes)
+{
+    aclshmemx_set_state(state);
+    const Team t = team_of(static_cast<int32_t>(team));
+    if (!is_member(t)) return;
+    team_barrier(t);
+    if (aborted()) return;
+    const uint64_t mine = address(dst) + bytes * static_cast<uint64_t>(t.me);
+    for (int32_t i = 1; i <= t.n; i++) push(t, rotated(t, i), mine, address(src), bytes);
+    settle(t);
+    team_barrier(t);
+}

@@ -1,0 +1,98 @@
+// memory.h: scalar access to global memory, the state struct, and addresses on other PEs.
+#ifndef GSHMEM_DEVICE_MEMORY_H
+#define GSHMEM_DEVICE_MEMORY_H
+
+#include "device/internal/platform.h"
+
+namespace gshmem {
+
+template <typename T> ACLSHMEM_DEVICE __gm__ T* at(uint64_t addr) { return reinterpret_cast<__gm__ T*>(addr); }
+template <typename T> ACLSHMEM_DEVICE uint64_t addr_of(__gm__ T* p) { return reinterpret_cast<uint64_t>(p); }
+
+// A word that nobody changes while the kernel runs: through the data cache.
+template <typename T> ACLSHMEM_DEVICE T load_constant(uint64_t addr)
+{
+    AscendC::GlobalTensor<T> t;
+    t.SetGlobalBuffer(at<T>(addr), 1);
+    return t.GetValue(0);
+}
+
+// A word that others change: past the data cache, which is not coherent.
+template <typename T> ACLSHMEM_DEVICE T load_shared(uint64_t addr) { return AscendC::ReadGmByPassDCache<T>(at<T>(addr)); }
+template <typename T> ACLSHMEM_DEVICE void store_shared(uint64_t addr, T v) { AscendC::WriteGmByPassDCache<T>(at<T>(addr), v); }
+
+// Drops what the data cache holds, so that later scalar reads see other cores' and PEs' data, and
+// writes back what this core wrote through it.
+ACLSHMEM_DEVICE void refresh_cache()
+{
+    AscendC::GlobalTensor<uint8_t> all;
+    all.SetGlobalBuffer(at<uint8_t>(raw_context().state), 64);
+    AscendC::DataCacheCleanAndInvalid<uint8_t, AscendC::CacheLine::ENTIRE_DATA_CACHE, AscendC::DcciDst::CACHELINE_OUT>(all);
+}
+
+// Everything this core did to global memory, by any pipe, is done when this returns.
+ACLSHMEM_DEVICE void quiet()
+{
+    AscendC::PipeBarrier<PIPE_ALL>();
+    refresh_cache();
+    AscendC::DataSyncBarrier<AscendC::MemDsbT::DDR>();
+}
+
+#define GSHMEM_FIELD(type, name) load_constant<type>(state + offsetof(gshmem_device_state_t, name))
+
+ACLSHMEM_DEVICE void attach(uint64_t state)
+{
+    Context& c = raw_context();
+    c = Context{};
+    c.state = state;
+    c.heap_base = GSHMEM_FIELD(uint64_t, heap_base);
+    c.heap_size = GSHMEM_FIELD(uint64_t, heap_size);
+    c.host_heap_base = GSHMEM_FIELD(uint64_t, host_heap_base);
+    c.peers = GSHMEM_FIELD(uint64_t, p2p_device_heap_base);
+    c.host_peers = GSHMEM_FIELD(uint64_t, p2p_host_heap_base);
+    c.me = GSHMEM_FIELD(int32_t, mype);
+    c.n = GSHMEM_FIELD(int32_t, npes);
+    c.mte_offset = static_cast<uint32_t>(GSHMEM_FIELD(int64_t, mte_config.ub));
+    c.mte_size = GSHMEM_FIELD(uint32_t, mte_config.ub_size);
+    c.mte_event = GSHMEM_FIELD(uint32_t, mte_config.sync_id);
+    c.sdma_offset = static_cast<uint32_t>(GSHMEM_FIELD(int64_t, sdma_config.ub));
+    c.sdma_size = GSHMEM_FIELD(uint32_t, sdma_config.ub_size);
+    c.sdma_event = GSHMEM_FIELD(uint32_t, sdma_config.sync_id);
+    c.rdma_offset = static_cast<uint32_t>(GSHMEM_FIELD(int64_t, rdma_config.ub));
+    c.rdma_size = GSHMEM_FIELD(uint32_t, rdma_config.ub_size);
+    c.rdma_event = GSHMEM_FIELD(uint32_t, rdma_config.sync_id);
+    c.udma_offset = static_cast<uint32_t>(GSHMEM_FIELD(int64_t, udma_config.ub));
+    c.udma_size = GSHMEM_FIELD(uint32_t, udma_config.ub_size);
+    c.udma_event = GSHMEM_FIELD(uint32_t, udma_config.sync_id);
+    if (GSHMEM_FIELD(uint64_t, magic) == GSHMEM_STATE_MAGIC) c.abort_addr = GSHMEM_FIELD(uint64_t, abort_addr);
+    c.attached = GSHMEM_STATE_MAGIC;
+}
+
+#undef GSHMEM_FIELD
+
+ACLSHMEM_DEVICE Context& context()
+{
+    Context& c = raw_context();
+    if (c.attached != GSHMEM_STATE_MAGIC) attach(GSHMEM_FIXED_STATE_ADDR);
+    return c;
+}
+
+// The address, in this core's view, of what `addr` is on `pe`. 0 when addr is not symmetric or
+// the peer is not mapped: an access there is a fault, never a write to the wrong place.
+ACLSHMEM_DEVICE uint64_t peer_address(uint64_t addr, int pe)
+{
+    const Context& c = context();
+    if (pe < 0 || pe >= c.n) return 0;
+    if (addr - c.heap_base < c.heap_size) {
+        const uint64_t base = load_constant<uint64_t>(c.peers + 8 * static_cast<uint64_t>(pe));
+        return base ? base + (addr - c.heap_base) : 0;
+    }
+    if (c.host_heap_base && addr - c.host_heap_base < c.heap_size) {
+        const uint64_t base = load_constant<uint64_t>(c.host_peers + 8 * static_cast<uint64_t>(pe));
+        return base ? base + (addr - c.host_heap_base) : 0;
+    }
+    return 0;
+}
+
+} // namespace gshmem
+#endif

@@ -1,0 +1,49 @@
+// platform.h: the only place where bisheng and the CPU model differ for our headers and kernels.
+#ifndef GSHMEM_DEVICE_PLATFORM_H
+#define GSHMEM_DEVICE_PLATFORM_H
+
+#include "kernel_operator.h"
+#include "device/shmem_state.h"
+
+#ifndef ACLSHMEM_DEVICE
+#ifdef GSHMEM_CPU_MODEL
+#define ACLSHMEM_DEVICE inline
+#define ACLSHMEM_GLOBAL
+#else
+#define ACLSHMEM_DEVICE __attribute__((always_inline)) __aicore__ inline
+#define ACLSHMEM_GLOBAL __global__ __aicore__
+#endif
+#endif
+
+namespace gshmem {
+
+// What a core remembers while a kernel runs. Read from the state struct by attach().
+struct Context {
+    uint64_t attached; // GSHMEM_STATE_MAGIC once attach() ran
+    uint64_t state;    // device address of the state struct
+    uint64_t heap_base, heap_size, host_heap_base;
+    uint64_t peers, host_peers; // arrays of mapped heap bases
+    uint64_t abort_addr;        // 0: nobody can end a wait
+    int32_t me, n;
+    uint32_t mte_offset, mte_size, mte_event;    // staging window in UB
+    uint32_t sdma_offset, sdma_size, sdma_event;
+    uint32_t rdma_offset, rdma_size, rdma_event;
+    uint32_t udma_offset, udma_size, udma_event;
+    uint32_t aborted;      // the abort word was seen: every later wait returns at once
+    uint64_t core_pool;    // the core sync block that core_count belongs to
+    int32_t core_count;
+};
+
+#ifdef GSHMEM_CPU_MODEL
+inline Context& raw_context()
+{
+    static_assert(sizeof(Context) <= 1000, "the model keeps 1 KiB per core");
+    return *static_cast<Context*>(km::core_context());
+}
+#else
+__BLOCK_LOCAL__ __inline__ Context core_context_g;
+ACLSHMEM_DEVICE Context& raw_context() { return core_context_g; }
+#endif
+
+} // namespace gshmem
+#endif

@@ -1,0 +1,107 @@
+// sync.h: barriers among the blocks of a launch and among the PEs of a team.
+#ifndef GSHMEM_DEVICE_SYNC_H
+#define GSHMEM_DEVICE_SYNC_H
+
+#include "device/internal/spin.h"
+
+namespace gshmem {
+
+// A team as the state struct describes it; address 0: no such team.
+struct Team {
+    uint64_t address;
+    int32_t index, me, n;
+
+    ACLSHMEM_DEVICE int32_t pe(int32_t member) const
+    {
+        return load_constant<int32_t>(address + offsetof(gshmem_team_state_t, pe_mapping) + 4 * static_cast<uint64_t>(member));
+    }
+};
+
+ACLSHMEM_DEVICE Team team_of(int32_t index)
+{
+    Team t{0, index, -1, 0};
+    if (index < 0 || index >= GSHMEM_MAX_TEAMS) return t;
+    const Context& c = context();
+    t.address = load_constant<uint64_t>(c.state + offsetof(gshmem_device_state_t, team_pools) + 8 * static_cast<uint64_t>(index));
+    if (!t.address) return t;
+    t.me = load_constant<int32_t>(t.address + offsetof(gshmem_team_state_t, mype));
+    t.n = load_constant<int32_t>(t.address + offsetof(gshmem_team_state_t, size));
+    return t;
+}
+
+struct CoreSync {
+    uint64_t flags, counter;
+};
+
+ACLSHMEM_DEVICE CoreSync core_sync_of(const Team& t)
+{
+    const Context& c = context();
+    const uint64_t own = t.address ? load_constant<uint64_t>(t.address + offsetof(gshmem_team_state_t, core_sync)) : 0;
+    if (own) return CoreSync{own, own + GSHMEM_CORE_SYNC_BYTES};
+    return CoreSync{load_constant<uint64_t>(c.state + offsetof(gshmem_device_state_t, core_sync_pool)),
+                    load_constant<uint64_t>(c.state + offsetof(gshmem_device_state_t, core_sync_counter))};
+}
+
+// All blocks of the launch: dissemination, ceil(log2 blocks) rounds. Each flag has one writer.
+// The count lives in the counter line between kernels; a block reads it once, before it signals
+// anybody, and block 0 advances it after everybody signalled, so nobody reads a newer one.
+ACLSHMEM_DEVICE void core_barrier(const Team& t)
+{
+    const int64_t blocks = AscendC::GetBlockNum(), me = AscendC::GetBlockIdx();
+    quiet();
+    if (blocks <= 1) return;
+    const CoreSync s = core_sync_of(t);
+    Context& c = context();
+    if (c.core_pool != s.flags) {
+        c.core_pool = s.flags;
+        c.core_count = load_shared<int32_t>(s.counter);
+    }
+    const int32_t count = ++c.core_count;
+    int32_t round = 0;
+    for (int64_t distance = 1; distance < blocks; distance *= 2, round++) {
+        const uint64_t row = s.flags + static_cast<uint64_t>(round) * GSHMEM_MAX_CORES * GSHMEM_SYNC_LINE;
+        store_shared<int32_t>(row + static_cast<uint64_t>((me + distance) % blocks) * GSHMEM_SYNC_LINE, count);
+        wait_reached(row + static_cast<uint64_t>(me) * GSHMEM_SYNC_LINE, count);
+        AscendC::DataSyncBarrier<AscendC::MemDsbT::DDR>();
+    }
+    if (me == 0) store_shared<int32_t>(s.counter, count);
+    refresh_cache();
+}
+
+// All PEs of the team, by one block each: dissemination with 7 partners a round, so up to 8 PEs
+// need one round. A flag counts barriers; its only writer is one partner.
+ACLSHMEM_DEVICE void pe_barrier(const Team& t)
+{
+    const Context& c = context();
+    const uint64_t state = c.state;
+    const uint64_t counter = load_constant<uint64_t>(state + offsetof(gshmem_device_state_t, sync_counter)) +
+                             static_cast<uint64_t>(t.index) * GSHMEM_SYNC_LINE;
+    uint64_t flags = load_constant<uint64_t>(state + offsetof(gshmem_device_state_t, sync_pool)) +
+                     static_cast<uint64_t>(t.index) * GSHMEM_TEAM_SYNC_BYTES;
+    const int32_t count = load_shared<int32_t>(counter) + 1;
+    quiet();
+    for (int64_t distance = 1; distance < t.n; distance *= GSHMEM_SYNC_FANOUT, flags += GSHMEM_SYNC_FANOUT * GSHMEM_SYNC_LINE) {
+        for (int64_t j = 1; j < GSHMEM_SYNC_FANOUT && j * distance < t.n; j++) {
+            const int32_t partner = t.pe(static_cast<int32_t>((t.me + j * distance) % t.n));
+            store_shared<int32_t>(peer_address(flags + static_cast<uint64_t>(j) * GSHMEM_SYNC_LINE, partner), count);
+        }
+        for (int64_t j = 1; j < GSHMEM_SYNC_FANOUT && j * distance < t.n; j++)
+            wait_reached(flags + static_cast<uint64_t>(j) * GSHMEM_SYNC_LINE, count);
+    }
+    store_shared<int32_t>(counter, count);
+    AscendC::DataSyncBarrier<AscendC::MemDsbT::DDR>();
+    refresh_cache();
+}
+
+// All blocks of all PEs of the team. What any of them wrote before is visible to all after.
+// A PE that is not in the team returns at once.
+ACLSHMEM_DEVICE void team_barrier(const Team& t)
+{
+    if (!t.address || t.me < 0) return;
+    core_barrier(t);
+    if (AscendC::GetBlockIdx() == 0) pe_barrier(t);
+    core_barrier(t);
+}
+
+} // namespace gshmem
+#endif

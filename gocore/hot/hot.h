@@ -39,14 +39,16 @@ typedef struct hot_header {
   uint64_t heap_off, heap_len;
 
   /* The doorbell: every waiter of this PE sleeps on `bell`, whatever word it waits for. A writer that changed a
-     word of this PE looks at `waiters` once (relaxed, no full fence): a lost look costs the sleeper its bound. */
+     word of this PE looks at `waiters` once (relaxed, no full fence): a lost look costs the sleeper its bound.
+     `waiters` is a flag, not a count: a waiter sets it to 1 before it sleeps, the writer that finds it set clears it,
+     bumps `bell` and wakes everybody. A flag left behind costs the next writer one wake for nobody, once. */
   _Alignas(128) _Atomic uint32_t waiters;
   _Atomic uint32_t bell;
 
   /* Raised by peers: this PE should look at its alarms (abort, poison). Waiters read it in their slow loop. */
   _Alignas(128) _Atomic uint32_t alarm;
   _Atomic int32_t abort_code; /* nonzero: the job was aborted with this code ... */
-  _Atomic int32_t abort_by;   /* ... by this PE */
+  _Atomic int32_t abort_by;   /* ... by this PE, plus 1 (0: nobody); stored before abort_code */
   _Atomic uint32_t closing;   /* 1: the owner has left the world (finalize), so it will arrive nowhere any more */
   _Alignas(128) uint8_t reserved[128]; /* pads the header to HOT_HEADER_SIZE */
 } hot_header;
@@ -113,18 +115,24 @@ typedef struct hot_seg {
 } hot_seg;
 
 #define HOT_MAX_SEG 6
+#define HOT_SPIN_TURNS 800u /* about 20 us of pauses: far longer than any answer of a running peer */
 
+/* Worlds and teams are type-stable: the struct of a slot is never freed, only reused, so a late caller may always read
+   `handle`. Everything else in it may be read only after the handle was found equal. */
 typedef struct hot_world {
   _Atomic uint64_t handle; /* 0 once closed; checked by every operation after it announced itself */
   int32_t me, n;
   uint32_t nseg;
   int32_t crowded;            /* more PEs on this host than cores: yield at once instead of spinning */
-  hot_seg seg[HOT_MAX_SEG];   /* seg[0] is the heap */
+  int32_t direct;             /* nothing is ever outstanding outside this table: fence and quiet are finished here */
+  uint32_t spin;              /* turns of a wait that only spin (0 when crowded) */
+  hot_seg seg[HOT_MAX_SEG];   /* seg[0] is the heap, never HOT_KIND_DEVICE */
   uint8_t **whole;            /* whole[pe]: first byte of that PE's mapped segment 0, NULL when unmapped */
   hot_header *self;           /* == whole[me] */
   _Atomic uint32_t alarm;     /* this process' own: a death was found, abort() was called. Waiters look in their slow loop */
-  _Atomic uint32_t *dead;     /* dead[pe] != 0: that PE died (n words) */
+  _Atomic uint32_t *dead;     /* dead[pe] != 0: that PE died (n words); its base[pe] are NULL from then on */
   uint64_t id;                /* for diagnostics */
+  uint32_t slot, generation;  /* where its handle comes from */
 } hot_world;
 
 typedef struct hot_plan hot_plan;
@@ -148,6 +156,7 @@ typedef struct hot_team {
   uint8_t *stage;               /* this PE's leased staging for large private buffers; NULL until leased */
   uint64_t stage_off, stage_cap; /* its offset in segment 0; bytes (the same on every member) */
   hot_plan *plans[HOT_PLAN_SLOTS]; /* direct-mapped by key hash; owned by package coll */
+  uint32_t slot, generation;       /* where its handle comes from */
 } hot_team;
 
 /* ---- dtypes, operators, collectives (numbers are ABI: gshmem.h has the same) -------------------------------- */
@@ -168,7 +177,7 @@ enum {
   HOT_OP_REDUCE_SCATTER, HOT_OP_ALL_TO_ALL, HOT_OP_GATHER, HOT_OP_SCATTER, HOT_OP_ALL_GATHER_V,
   HOT_OP_ALL_TO_ALL_V, HOT_OP_EXCHANGE, HOT_OP_LIMIT
 };
-enum { HOT_CMP_EQ = 0, HOT_CMP_NE, HOT_CMP_GT, HOT_CMP_GE, HOT_CMP_LT, HOT_CMP_LE };
+enum { HOT_CMP_EQ = 0, HOT_CMP_NE, HOT_CMP_GT, HOT_CMP_GE, HOT_CMP_LT, HOT_CMP_LE, HOT_CMP_SIGNED = 8 /* or-ed in */ };
 enum {
   HOT_A_SET = 1, HOT_A_FETCH, HOT_A_SWAP, HOT_A_CSWAP, HOT_A_ADD, HOT_A_INC, HOT_A_AND, HOT_A_OR, HOT_A_XOR
 }; /* every one returns the old value */
@@ -182,54 +191,114 @@ enum {
  * every entry fences).
  */
 typedef struct hot_thread {
-  _Atomic(hot_world *) in; /* world this thread is inside of; NULL outside */
+  _Alignas(HOT_LINE) _Atomic(hot_world *) in; /* world this thread is inside of; NULL outside */
   struct hot_thread *next; /* list of all threads ever seen; entries are reused, never freed */
   _Atomic uint32_t used;
 } hot_thread;
 
-hot_thread *hot_thread_self(void);                                 /* this thread's word; allocates at first use */
-int32_t hot_world_drain(hot_world *w, int64_t timeout_ns);         /* after handle = 0: HOT_OK when nobody is inside */
+hot_thread *hot_thread_self(void); /* this thread's word; allocates at first use, NULL without memory */
 extern int hot_fence_needed;
 
-/* Tables by handle. Handles are generation << 32 | index; 0 is never valid. */
+/* Tables by handle. Handles are generation << 32 | slot; slot 0 is never used, so 0 is never valid. The top four bits
+   of the generation tell the kind, so that a team's handle is never taken for a world's. */
 #define HOT_MAX_WORLDS 256
 #define HOT_MAX_TEAMS 4096
+#define HOT_GEN_WORLD 0x10000000u
+#define HOT_GEN_TEAM 0x20000000u
 extern _Atomic(hot_world *) hot_worlds[HOT_MAX_WORLDS];
 extern _Atomic(hot_team *) hot_teams[HOT_MAX_TEAMS];
 extern _Atomic int hot_forked; /* 1 in a forked child: every call is refused before anything else is touched */
 
+/* ---- making and ending tables (hot.c). One thread at a time per table; slots are taken under a lock of their own. ---- */
+
+hot_world *hot_world_new(int32_t me, int32_t n, uint64_t id); /* unpublished; NULL: no slot or no memory */
+/* Adds a range; returns its index or -1 when all HOT_MAX_SEG are taken. Before publishing only. */
+int32_t hot_world_segment(hot_world *w, void *low, uint64_t length, uint64_t off, uint32_t id, uint32_t kind);
+void hot_world_base(hot_world *w, uint32_t index, int32_t pe, void *base); /* NULL: not mapped. Any time. */
+void hot_world_whole(hot_world *w, int32_t pe, void *first);               /* whole[pe], and self when pe is me */
+uint64_t hot_world_publish(hot_world *w);                                  /* the handle; operations may start */
+void hot_world_close(hot_world *w); /* handle = 0, alarm: no operation starts, waits return HOT_SLOW */
+int32_t hot_world_drain(hot_world *w, int64_t timeout_ns); /* after close: HOT_OK when nobody is inside, else HOT_PENDING */
+void hot_world_free(hot_world *w);                         /* after drain (or never published): the slot may be reused */
+void hot_world_mark_dead(hot_world *w, int32_t pe);        /* dead[pe], base[pe] = NULL everywhere, alarm, own bell */
+void hot_world_raise(hot_world *w);                        /* alarm and own bell: waiters here look what happened */
+void hot_raise(hot_header *h);                             /* a peer's alarm and bell */
+void hot_world_raise_pe(hot_world *w, int32_t pe);         /* hot_raise of a mapped peer, nothing for another */
+void hot_world_ring_pe(hot_world *w, int32_t pe);          /* hot_ring of a mapped PE if it may sleep */
+int hot_world_is_dead(hot_world *w, int32_t pe);
+void hot_set_forked(int forked);
+
+/*
+ * Teams. hot_team_new gives the arrays and busy = 1; publish releases busy. Who takes `busy` looks at `handle` after it, never
+ * before. Destroying: close (handle = 0), take busy (as any operation does), free; free keeps busy at 1 until the
+ * slot's next publish, so a late caller with an old handle finds it busy or finds another handle: nothing else to wait for.
+ */
+hot_team *hot_team_new(hot_world *w, int32_t me, int32_t n);
+uint64_t hot_team_publish(hot_team *t);
+void hot_team_close(hot_team *t);
+void hot_team_free(hot_team *t);
+
+/* Fills a header that is all zero; `magic` last, with release (partner: hot_header_check's acquire). */
+void hot_header_init(hot_header *h, int32_t me, int32_t n, const uint8_t nonce[16], uint64_t size, uint64_t page,
+                     uint64_t scratch_off, uint64_t scratch_len, uint64_t heap_off, uint64_t heap_len);
+/* 0 when it is complete, of this layout and carries this nonce; 1 not yet written, 2 other version, 3 other nonce. */
+int hot_header_check(const hot_header *h, const uint8_t nonce[16]);
+
 /* ---- one-sided operations (hot.c). Addresses are of this PE's symmetric memory. ------------------------------ */
 
+/*
+ * hot_inline.h has the inline forms by handle (hot_h_put ...), which also announce. These take a table the caller
+ * keeps alive. All: HOT_OK, HOT_SLOW (target not mapped, dead, device memory), GSHMEM_EPE, ENOTSYM, EALIGN, EINVAL. Nothing is
+ * moved unless HOT_OK (the _many forms: unless counted in *done_out).
+ */
 int32_t hot_put(hot_world *w, void *dst, const void *src, uint64_t nbytes, int32_t pe);
 int32_t hot_get(hot_world *w, void *dst, const void *src, uint64_t nbytes, int32_t pe);
+int32_t hot_p(hot_world *w, void *dst, uint64_t value, int width, int32_t pe);
+int32_t hot_g(hot_world *w, const void *src, int width, int32_t pe, uint64_t *value_out);
+int32_t hot_iput(hot_world *w, void *dst, const void *src, int64_t dst_stride, int64_t src_stride, uint64_t elem, uint64_t count, int32_t pe);
+int32_t hot_iget(hot_world *w, void *dst, const void *src, int64_t dst_stride, int64_t src_stride, uint64_t elem, uint64_t count, int32_t pe);
+int32_t hot_put_many(hot_world *w, void *const *dst, const void *const *src, const uint64_t *nbytes, const int32_t *pe, uint64_t n, uint64_t *done_out);
+int32_t hot_get_many(hot_world *w, void *const *dst, const void *const *src, const uint64_t *nbytes, const int32_t *pe, uint64_t n, uint64_t *done_out);
 int32_t hot_atomic(hot_world *w, int op, int width, void *target, uint64_t operand, uint64_t compare, int32_t pe, uint64_t *old_out);
+/* sigop: 0 set, 1 add (GSHMEM_SIGNAL_*). Both addresses are checked before anything moves. */
 int32_t hot_put_signal(hot_world *w, void *dst, const void *src, uint64_t nbytes, uint64_t *sig, uint64_t value, int sigop, int32_t pe);
-int32_t hot_fence(hot_world *w);
+int32_t hot_fence(hot_world *w); /* HOT_SLOW unless the world is direct; the mapped part is done in either case */
 int32_t hot_quiet(hot_world *w);
+/* Where pe's copy of nbytes at addr is mapped here; NULL with *status_out = why (HOT_OK for zero bytes outside of any segment). */
+uint8_t *hot_address(hot_world *w, const void *addr, uint64_t nbytes, int32_t pe, int32_t *status_out);
 
 /* ---- waiting (wait.c) ------------------------------------------------------------------------------------------ */
 
-/* State of one wait that may be cut into slices. Zero it, set deadline_ns (CLOCK_MONOTONIC, INT64_MAX none). */
+/* State of one wait that may be cut into slices. Zero it, set deadline_ns (CLOCK_MONOTONIC, INT64_MAX or 0 none). */
 typedef struct hot_wait {
   int64_t started_ns, deadline_ns;
   uint32_t rounds;
-  uint32_t alarm_seen; /* world->alarm as last looked at */
+  uint32_t alarm_seen; /* both alarms as last looked at */
+  uint32_t armed, bell; /* armed: the waiters flag was set and `bell` read before the word was last looked at */
+  uint64_t seen;        /* hot_wait_until: the value that ended the wait, or the last one looked at */
 } hot_wait;
 
-int64_t hot_now(void);
+int64_t hot_now(void); /* CLOCK_MONOTONIC, ns */
 
-/* One turn of waiting: spins, yields or sleeps on the doorbell according to how long this wait has gone on. Returns
-   HOT_OK to look at the word again, HOT_PENDING when `until_ns` has passed, HOT_SLOW when an alarm was raised
-   (somebody died, aborted, poisoned, closed): the caller finds out what. */
+/*
+ * One turn of waiting: spins, yields or sleeps on the doorbell according to how long this wait has gone on (spin about 20 us
+ * when not crowded, yield to 1 ms, sleep with a bound of 100 us rising to 1 ms). Returns HOT_OK to look at the word again,
+ * HOT_PENDING when `until_ns` or the deadline has passed (until_ns 0: at once, for polls), HOT_SLOW when an alarm was raised that
+ * this wait has not seen (somebody died, aborted, poisoned, closed): the caller finds out what, and may go on with the same state.
+ * hot_wait_spin in hot_inline.h is the same with the spinning part inline.
+ */
 int32_t hot_wait_turn(hot_world *w, hot_wait *s, int64_t until_ns);
 
-/* Waits until *word cmp value (width 4 or 8). */
+/* Waits until *word cmp value (width 1, 2, 4 or 8; HOT_CMP_SIGNED or-ed into cmp compares signed). GSHMEM_EALIGN, EINVAL at once. */
 int32_t hot_wait_until(hot_world *w, const void *word, int width, int cmp, uint64_t value, hot_wait *s, int64_t until_ns);
+
+/* *true_out: whether *word compares now. */
+int32_t hot_test(const void *word, int width, int cmp, uint64_t value, int32_t *true_out);
 
 /* Wakes sleepers of a PE after a store to its memory. Cheap when nobody sleeps. */
 void hot_ring(hot_header *h);
 
-/* Park forms used by the Go side on its own PE: sleep on the doorbell. */
+/* Sleeps on the doorbell up to timeout_ns unless `bell` is no longer `seen` (read it before you look at your word). */
 int32_t hot_bell_sleep(hot_header *h, uint32_t seen, int64_t timeout_ns);
 
 /* ---- bytes and numbers (copy.c, reduce.c) ----------------------------------------------------------------------- */
@@ -244,5 +313,7 @@ void hot_copy(void *dst, const void *src, uint64_t nbytes);
 int32_t hot_reduce(int dtype, int redop, void *const *dst, int ndst, const void *const *src, int nsrc, uint64_t count, double scale, int divisor);
 uint32_t hot_dtype_size(int dtype);                 /* bytes of an element, 0 for an unknown one */
 int hot_reduce_supported(int dtype, int redop);     /* 1 or 0 */
+/* For tests: use at most this instruction set (0 baseline, 1 x86-64-v3, 2 x86-64-v4, -1 the best); returns the one in use. Bits do not depend on it. */
+int hot_reduce_level(int level);
 
 #endif

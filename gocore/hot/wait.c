@@ -1,0 +1,140 @@
+/*
+ * wait.c - waiting for a word that somebody else will change, cheaply.
+ *
+ * Phases of one wait: spin (about 20 us, not when crowded), yield (to 1 ms), sleep on the doorbell. Every sleep is bounded (100 us
+ * rising to 1 ms), so a wake that is missed costs time, never a hang: plain puts, stores through a peer's view and devices
+ * change words without ringing.
+ */
+#define _GNU_SOURCE
+#include "hot_inline.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define YIELD_NS 1000000ll       /* age of a wait at which it begins to sleep */
+#define SLEEP_MIN_NS 100000ll    /* bound of the first sleeps ... */
+#define SLEEP_MAX_NS 1000000ll   /* ... and of late ones: a tenth of the age in between */
+
+int64_t hot_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (int64_t)t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+
+static long futex(_Atomic uint32_t *word, int op, uint32_t value, const struct timespec *timeout) {
+  return syscall(__NR_futex, (uint32_t *)(void *)word, op, value, timeout, NULL, 0); /* not private: peers ring */
+}
+
+void hot_ring(hot_header *h) {
+  atomic_store_explicit(&h->waiters, 0, memory_order_relaxed);
+  atomic_fetch_add_explicit(&h->bell, 1, memory_order_release); /* partner: the acquire load in arm */
+  futex(&h->bell, FUTEX_WAKE, INT32_MAX, NULL);
+}
+
+void hot_raise(hot_header *h) {
+  atomic_fetch_add_explicit(&h->alarm, 1, memory_order_release); /* partner: alarms */
+  hot_ring(h);
+}
+
+int32_t hot_bell_sleep(hot_header *h, uint32_t seen, int64_t timeout_ns) {
+  struct timespec t = {timeout_ns / 1000000000ll, timeout_ns % 1000000000ll};
+  atomic_store_explicit(&h->waiters, 1, memory_order_relaxed);
+  /* The kernel compares under its own lock: a bell rung since `seen` was read ends the sleep before it begins. */
+  long rc = timeout_ns < 0 ? futex(&h->bell, FUTEX_WAIT, seen, NULL) : futex(&h->bell, FUTEX_WAIT, seen, &t);
+  return rc != 0 && errno == ETIMEDOUT ? HOT_PENDING : HOT_OK;
+}
+
+/* Both alarms as one number that only moves forward. */
+static uint32_t alarms(hot_world *w) {
+  uint32_t a = atomic_load_explicit(&w->alarm, memory_order_acquire);
+  return w->self ? a + atomic_load_explicit(&w->self->alarm, memory_order_acquire) : a;
+}
+
+/* First half of a sleep: the flag goes up and the bell is read, then the caller looks at its word once more. */
+static void arm(hot_world *w, hot_wait *s) {
+  atomic_store_explicit(&w->self->waiters, 1, memory_order_relaxed);
+  atomic_thread_fence(memory_order_seq_cst); /* the flag before the caller's next look at its word */
+  s->bell = atomic_load_explicit(&w->self->bell, memory_order_acquire);
+  s->armed = 1;
+}
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Second half: sleep unless rung since. */
+static void doze(hot_world *w, hot_wait *s, int64_t age, int64_t left) {
+  int64_t bound = least(age / 10, SLEEP_MAX_NS);
+  if (bound < SLEEP_MIN_NS) bound = SLEEP_MIN_NS;
+  s->armed = 0;
+  hot_bell_sleep(w->self, s->bell, least(bound, left));
+}
+
+int32_t hot_wait_turn(hot_world *w, hot_wait *s, int64_t until_ns) {
+  uint32_t a = alarms(w);
+  if (a != s->alarm_seen) {
+    s->alarm_seen = a;
+    return HOT_SLOW;
+  }
+  if (until_ns == 0) return HOT_PENDING;
+  if (s->rounds < w->spin) {
+    s->rounds++;
+    hot_pause();
+    return HOT_OK;
+  }
+  int64_t now = hot_now(), limit = s->deadline_ns ? least(until_ns, s->deadline_ns) : until_ns;
+  if (!s->started_ns) s->started_ns = now;
+  if (now >= limit) return HOT_PENDING;
+  int64_t age = now - s->started_ns;
+  if (age < YIELD_NS || !w->self)
+    sched_yield();
+  else if (s->armed)
+    doze(w, s, age, limit - now);
+  else
+    arm(w, s);
+  return HOT_OK;
+}
+
+/* ---- on a word --------------------------------------------------------------------------------------------------- */
+
+/* Zero- or sign-extended, so that one 64-bit comparison serves every width. */
+static uint64_t extend(uint64_t v, int width, int is_signed) {
+  if (width == 8) return v;
+  int shift = 64 - 8 * width;
+  return is_signed ? (uint64_t)((int64_t)(v << shift) >> shift) : v << shift >> shift;
+}
+
+static int32_t check_word(const void *word, int width, int cmp) {
+  int kind = cmp & ~HOT_CMP_SIGNED;
+  if (width != 1 && width != 2 && width != 4 && width != 8) return GSHMEM_EINVAL;
+  if (kind < HOT_CMP_EQ || kind > HOT_CMP_LE) return GSHMEM_EINVAL;
+  return (uintptr_t)word & (uintptr_t)(width - 1) ? GSHMEM_EALIGN : HOT_OK;
+}
+
+static uint64_t look(const void *word, int width, int is_signed) {
+  uint64_t v = 0;
+  hot_load(word, width, &v);
+  return extend(v, width, is_signed);
+}
+
+int32_t hot_test(const void *word, int width, int cmp, uint64_t value, int32_t *true_out) {
+  int32_t rc = check_word(word, width, cmp);
+  if (rc) return rc;
+  int is_signed = cmp & HOT_CMP_SIGNED;
+  *true_out = hot_compare(cmp, look(word, width, is_signed), extend(value, width, is_signed));
+  return HOT_OK;
+}
+
+int32_t hot_wait_until(hot_world *w, const void *word, int width, int cmp, uint64_t value, hot_wait *s, int64_t until_ns) {
+  int32_t rc = check_word(word, width, cmp);
+  int is_signed = cmp & HOT_CMP_SIGNED;
+  value = extend(value, width > 0 && width <= 8 ? width : 8, is_signed);
+  while (!rc) {
+    s->seen = look(word, width, is_signed);
+    if (hot_compare(cmp, s->seen, value)) return HOT_OK;
+    rc = hot_wait_spin(w, s, until_ns);
+  }
+  return rc;
+}

@@ -1,0 +1,182 @@
+package bootstrap
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"goshmem/gocore/status"
+)
+
+const (
+	candidateStagger = 20 * time.Millisecond // head start of a candidate address over the next
+	retryMost        = 50 * time.Millisecond // longest pause between attempts to reach the host
+	strangerPatience = 2 * time.Second       // how long another job may answer at our address before that is an error
+	attemptLimit     = 2 * time.Second       // one connection attempt, handshake included
+)
+
+// finder says where the host is now; an error means it is not known yet. It is asked again before every attempt, since files change.
+type finder func() (ticket, error)
+
+// fixed finds what never changes.
+func fixed(t ticket) finder { return func() (ticket, error) { return t, nil } }
+
+// dialer reaches the host of a job.
+type dialer struct {
+	find    finder
+	who     hello
+	patient bool // the ticket may be of an earlier run: keep trying although another job answers
+}
+
+// dial connects, says hello and waits until all have come. It tries until ctx ends.
+func (d *dialer) dial(ctx context.Context) (*client, []byte, []byte, error) {
+	pause := time.Millisecond
+	var last error
+	var strange time.Time
+	for {
+		c, session, t, err := d.once(ctx)
+		if err == nil {
+			return c, session, t.secret, nil
+		}
+		if final(err) {
+			return nil, nil, nil, err
+		}
+		switch {
+		case !foreign(err):
+			strange = time.Time{}
+		case strange.IsZero():
+			strange = time.Now()
+		case !d.patient && time.Since(strange) > strangerPatience:
+			return nil, nil, nil, status.Wrap(status.Unauthenticated, opJoin, err, "who answers at %v belongs to another job; compare SHMEM_SECRET and SHMEM_RENDEZVOUS of the PEs", t.addrs)
+		}
+		if ctx.Err() == nil {
+			last = err
+		}
+		select {
+		case <-time.After(pause):
+			pause = min(2*pause, retryMost)
+		case <-ctx.Done():
+			e := waitError(ctx, opJoin, nil)
+			e.Detail = fmt.Sprintf("PE %d cannot reach the host of the rendezvous (PE 0) at %v: %v", d.who.me, t.addrs, last)
+			return nil, nil, nil, e
+		}
+	}
+}
+
+// once looks where the host is and makes one attempt there.
+func (d *dialer) once(ctx context.Context) (*client, []byte, ticket, error) {
+	t, err := d.find()
+	if err != nil {
+		return nil, nil, t, err
+	}
+	c, session, err := d.attempt(ctx, t)
+	return c, session, t, err
+}
+
+// final says that another attempt cannot help: the host, or our own deadline, has spoken.
+func final(err error) bool {
+	var e *status.Error
+	var bound *boundError
+	return errors.As(err, &bound) || errors.As(err, &e) && e.Code != retry
+}
+
+// foreign says that something answered which is not of this job: another job, or no shmem at all.
+func foreign(err error) bool {
+	var noTLS tls.RecordHeaderError
+	return errors.Is(err, ErrNotAuthenticated) || errors.As(err, &noTLS)
+}
+
+// attempt connects once and waits for the welcome.
+func (d *dialer) attempt(ctx context.Context, t ticket) (*client, []byte, error) {
+	id, err := NewIdentity(t.secret, "member", d.who.me)
+	if err != nil {
+		return nil, nil, status.Wrap(status.BadConfig, opJoin, err, "SHMEM_SECRET")
+	}
+	conn, err := connect(ctx, t.addrs, id.Dialer("host", 0))
+	if err != nil {
+		return nil, nil, err
+	}
+	c := remote(conn, d.who.n)
+	if err := c.write(ctx, d.who.encode()); err != nil {
+		c.close()
+		return nil, nil, err
+	}
+	f, err := c.await(ctx, opJoin, frameWelcome)
+	if err != nil {
+		c.close()
+		return nil, nil, err
+	}
+	return c, f.body, nil
+}
+
+// connect tries the addresses in order, each with a small head start over the next, and keeps the first that authenticates.
+func connect(ctx context.Context, addrs []string, config *tls.Config) (*tls.Conn, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type result struct {
+		conn *tls.Conn
+		err  error
+	}
+	results := make(chan result, len(addrs))
+	started, ended := 0, 0
+	var errs []error
+	for {
+		if started < len(addrs) {
+			addr := addrs[started]
+			started++
+			go func() {
+				conn, err := handshake(ctx, addr, config)
+				results <- result{conn, err}
+			}()
+		}
+		var stagger <-chan time.Time
+		if started < len(addrs) {
+			stagger = time.After(candidateStagger)
+		}
+		select {
+		case r := <-results:
+			ended++
+			if r.err == nil {
+				cancel()
+				for range started - ended { // the others end at once now; one may have won as well
+					if late := <-results; late.conn != nil {
+						_ = late.conn.Close()
+					}
+				}
+				return r.conn, nil
+			}
+			if errs = append(errs, r.err); ended == len(addrs) {
+				return nil, errors.Join(errs...)
+			}
+		case <-stagger:
+		}
+	}
+}
+
+func handshake(ctx context.Context, addr string, config *tls.Config) (*tls.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, attemptLimit)
+	defer cancel()
+	raw, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	conn := tls.Client(raw, config)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		_ = raw.Close()
+		return nil, fmt.Errorf("%s: %w", addr, err)
+	}
+	return conn, nil
+}
+
+// processName tells people which process this is.
+func processName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown host"
+	}
+	return fmt.Sprintf("pid %d on %s", os.Getpid(), host)
+}

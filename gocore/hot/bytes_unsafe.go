@@ -5,6 +5,7 @@ package hot
 import "C"
 
 import (
+	"runtime"
 	"unsafe"
 
 	"goshmem/gocore/status"
@@ -33,13 +34,15 @@ func Reduce(dtype, op int, dst, src [][]byte, count uint64, scale float64, divis
 	defer C.free(s)
 	rc := C.hot_reduce(C.int(dtype), C.int(op), (*unsafe.Pointer)(d), C.int(len(dst)), (*unsafe.Pointer)(s), C.int(len(src)),
 		C.uint64_t(count), C.double(scale), C.int(divisor))
+	runtime.KeepAlive(dst)
+	runtime.KeepAlive(src)
 	if rc != 0 {
 		return status.New(status.Code(rc), "reduce", "operator %d on dtype %d with %d sources, %d destinations, divisor %d", op, dtype, len(src), len(dst), divisor)
 	}
 	return nil
 }
 
-// addresses is a C array of where the slices begin (the caller frees it). They must not be on the Go heap unless pinned.
+// addresses is a C array of where the slices begin (the caller frees it, and keeps the slices alive until then).
 func addresses(mem [][]byte, bytes uint64) unsafe.Pointer {
 	p := C.calloc(C.size_t(len(mem)+1), C.size_t(unsafe.Sizeof(uintptr(0))))
 	list := unsafe.Slice((*unsafe.Pointer)(p), len(mem))

@@ -6,7 +6,7 @@
 #include "hot_inline.h"
 
 /* The other segments, and the reason when there is no place. Zero bytes need no place. */
-uint8_t *hot_place_slow(hot_world *w, const void *addr, uint64_t nbytes, int32_t pe, int32_t *rc) {
+uint8_t *hot_find_slow(hot_world *w, const void *addr, uint64_t nbytes, int32_t pe, int32_t *rc) {
   if (nbytes == 0) return NULL;
   for (uint32_t i = 0; i < w->nseg; i++) {
     const hot_seg *s = &w->seg[i];
@@ -23,25 +23,25 @@ uint8_t *hot_place_slow(hot_world *w, const void *addr, uint64_t nbytes, int32_t
 
 uint8_t *hot_address(hot_world *w, const void *addr, uint64_t nbytes, int32_t pe, int32_t *status_out) {
   *status_out = HOT_OK;
-  return hot_place(w, addr, nbytes, pe, status_out);
+  return hot_find(w, addr, nbytes, pe, status_out);
 }
 
 int32_t hot_own_word_slow(hot_world *w, const void *word, int width) {
   int32_t rc = HOT_OK;
-  uint8_t *p = hot_place_slow(w, word, (uint64_t)width | (width == 0), w->me, &rc);
+  uint8_t *p = hot_find_slow(w, word, (uint64_t)width | (width == 0), w->me, &rc);
   return p ? HOT_OK : rc;
 }
 
 int32_t hot_put(hot_world *w, void *dst, const void *src, uint64_t nbytes, int32_t pe) {
   int32_t rc = HOT_OK;
-  uint8_t *to = hot_place(w, dst, nbytes, pe, &rc);
+  uint8_t *to = hot_find(w, dst, nbytes, pe, &rc);
   if (to) hot_move(to, src, nbytes);
   return rc;
 }
 
 int32_t hot_get(hot_world *w, void *dst, const void *src, uint64_t nbytes, int32_t pe) {
   int32_t rc = HOT_OK;
-  const uint8_t *from = hot_place(w, src, nbytes, pe, &rc);
+  const uint8_t *from = hot_find(w, src, nbytes, pe, &rc);
   if (from) hot_move(dst, from, nbytes);
   return rc;
 }
@@ -58,9 +58,9 @@ int32_t hot_atomic(hot_world *w, int op, int width, void *target, uint64_t opera
 
 int32_t hot_put_signal(hot_world *w, void *dst, const void *src, uint64_t nbytes, uint64_t *sig, uint64_t value, int sigop, int32_t pe) {
   int32_t rc = HOT_OK;
-  uint8_t *to = hot_place(w, dst, nbytes, pe, &rc);
+  uint8_t *to = hot_find(w, dst, nbytes, pe, &rc);
   if (rc) return rc;
-  uint64_t *signal = (uint64_t *)(void *)hot_place(w, sig, 8, pe, &rc);
+  uint64_t *signal = (uint64_t *)(void *)hot_find(w, sig, 8, pe, &rc);
   if (rc) return rc;
   if ((uintptr_t)signal & 7) return GSHMEM_EALIGN;
   if (sigop != GSHMEM_SIGNAL_SET && sigop != GSHMEM_SIGNAL_ADD) return GSHMEM_EINVAL;
@@ -96,7 +96,7 @@ static int32_t strided_place(hot_world *w, const void *addr, int64_t stride, uin
   uint64_t back = reach < 0 ? 0 - (uint64_t)reach : 0, ahead = reach < 0 ? 0 : (uint64_t)reach, span;
   if (__builtin_add_overflow(back + ahead, elem, &span) || (uintptr_t)addr < back) return GSHMEM_ENOTSYM;
   int32_t rc = HOT_OK;
-  uint8_t *low = hot_place(w, (const void *)((uintptr_t)addr - back), span, pe, &rc);
+  uint8_t *low = hot_find(w, (const void *)((uintptr_t)addr - back), span, pe, &rc);
   if (!low) return rc;
   *first_out = low + back;
   return HOT_OK;
@@ -146,7 +146,7 @@ int32_t hot_put_many(hot_world *w, void *const *dst, const void *const *src, con
   int32_t rc = HOT_OK;
   uint64_t i = 0;
   for (; i < n; i++) {
-    uint8_t *to = hot_place(w, dst[i], nbytes[i], pe[i], &rc);
+    uint8_t *to = hot_find(w, dst[i], nbytes[i], pe[i], &rc);
     if (HOT_UNLIKELY(rc)) break;
     if (to) hot_move(to, src[i], nbytes[i]);
   }
@@ -159,7 +159,7 @@ int32_t hot_get_many(hot_world *w, void *const *dst, const void *const *src, con
   int32_t rc = HOT_OK;
   uint64_t i = 0;
   for (; i < n; i++) {
-    const uint8_t *from = hot_place(w, src[i], nbytes[i], pe[i], &rc);
+    const uint8_t *from = hot_find(w, src[i], nbytes[i], pe[i], &rc);
     if (HOT_UNLIKELY(rc)) break;
     if (from) hot_move(dst[i], from, nbytes[i]);
   }

@@ -97,10 +97,10 @@ HOT_INLINE int32_t hot_enter_team(uint64_t handle, hot_team **team_out, hot_thre
 
 /* ---- finding the place ---------------------------------------------------------------------------------------- */
 
-uint8_t *hot_place_slow(hot_world *w, const void *addr, uint64_t nbytes, int32_t pe, int32_t *rc);
+uint8_t *hot_find_slow(hot_world *w, const void *addr, uint64_t nbytes, int32_t pe, int32_t *rc);
 
 /* hot_address, inline for the heap. *rc must be HOT_OK before. */
-HOT_INLINE uint8_t *hot_place(hot_world *w, const void *addr, uint64_t nbytes, int32_t pe, int32_t *rc) {
+HOT_INLINE uint8_t *hot_find(hot_world *w, const void *addr, uint64_t nbytes, int32_t pe, int32_t *rc) {
   if (HOT_UNLIKELY((uint32_t)pe >= (uint32_t)w->n)) {
     *rc = GSHMEM_EPE;
     return NULL;
@@ -111,7 +111,7 @@ HOT_INLINE uint8_t *hot_place(hot_world *w, const void *addr, uint64_t nbytes, i
     uint8_t *base = __atomic_load_n(&s->base[pe], __ATOMIC_RELAXED); /* partner: hot_world_mark_dead */
     if (HOT_LIKELY(base != NULL)) return base + off;
   }
-  return hot_place_slow(w, addr, nbytes, pe, rc);
+  return hot_find_slow(w, addr, nbytes, pe, rc);
 }
 
 /* After a signal, `p` or atomic to a PE: one relaxed look, no fence. A look that comes too early costs the sleeper its bound. */
@@ -182,7 +182,7 @@ HOT_INLINE int32_t hot_atomic_inline(hot_world *w, int op, int width, void *targ
                                      uint64_t *old_out) {
   if (HOT_UNLIKELY(width != 8 && width != 4)) return GSHMEM_EINVAL;
   int32_t rc = HOT_OK;
-  uint8_t *p = hot_place(w, target, (uint64_t)width, pe, &rc);
+  uint8_t *p = hot_find(w, target, (uint64_t)width, pe, &rc);
   if (HOT_UNLIKELY(!p)) return rc;
   if (HOT_UNLIKELY((uintptr_t)p & (uintptr_t)(width - 1))) return GSHMEM_EALIGN;
   uint64_t old = 0;
@@ -242,7 +242,7 @@ HOT_INLINE int32_t hot_h_put(uint64_t world, void *dst, const void *src, uint64_
   hot_thread *t;
   int32_t rc = hot_enter(world, &w, &t);
   if (HOT_UNLIKELY(rc)) return rc;
-  uint8_t *to = hot_place(w, dst, nbytes, pe, &rc);
+  uint8_t *to = hot_find(w, dst, nbytes, pe, &rc);
   if (HOT_LIKELY(to != NULL)) hot_move(to, src, nbytes);
   hot_leave(t);
   return rc;
@@ -253,7 +253,7 @@ HOT_INLINE int32_t hot_h_get(uint64_t world, void *dst, const void *src, uint64_
   hot_thread *t;
   int32_t rc = hot_enter(world, &w, &t);
   if (HOT_UNLIKELY(rc)) return rc;
-  const uint8_t *from = hot_place(w, src, nbytes, pe, &rc);
+  const uint8_t *from = hot_find(w, src, nbytes, pe, &rc);
   if (HOT_LIKELY(from != NULL)) hot_move(dst, from, nbytes);
   hot_leave(t);
   return rc;
@@ -261,7 +261,7 @@ HOT_INLINE int32_t hot_h_get(uint64_t world, void *dst, const void *src, uint64_
 
 HOT_INLINE int32_t hot_p_inline(hot_world *w, void *dst, uint64_t value, int width, int32_t pe) {
   int32_t rc = HOT_OK;
-  uint8_t *to = hot_place(w, dst, (uint64_t)width | (width == 0), pe, &rc);
+  uint8_t *to = hot_find(w, dst, (uint64_t)width | (width == 0), pe, &rc);
   if (HOT_UNLIKELY(!to)) return rc;
   rc = hot_store(to, value, width);
   if (HOT_LIKELY(!rc)) hot_ring_pe(w, pe);
@@ -270,7 +270,7 @@ HOT_INLINE int32_t hot_p_inline(hot_world *w, void *dst, uint64_t value, int wid
 
 HOT_INLINE int32_t hot_g_inline(hot_world *w, const void *src, int width, int32_t pe, uint64_t *value_out) {
   int32_t rc = HOT_OK;
-  const uint8_t *from = hot_place(w, src, (uint64_t)width | (width == 0), pe, &rc);
+  const uint8_t *from = hot_find(w, src, (uint64_t)width | (width == 0), pe, &rc);
   if (HOT_UNLIKELY(!from)) return rc;
   return hot_load(from, width, value_out);
 }

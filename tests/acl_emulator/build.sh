@@ -1,0 +1,53 @@
+#!/bin/sh
+# Builds the test-only CANN libraries into a folder: tests/acl_emulator/build.sh OUTDIR
+#
+#   OUTDIR/libascendcl.so   the ACL emulator as CANN 8.5 has it, and the other names torch_npu links with
+#   OUTDIR/libopapi.so      the operators torch_npu calls (only with it do npu tensors compute)
+#   OUTDIR/cann-8.1, OUTDIR/cann-9.2   libascendcl.so with the entry points of those releases
+#
+# Put OUTDIR first in LD_LIBRARY_PATH. CXX chooses the compiler, EMULATOR_CXXFLAGS adds flags.
+set -eu
+out=${1:?usage: build.sh OUTDIR}
+here=$(cd "$(dirname "$0")" && pwd)
+cxx=${CXX:-g++}
+mkdir -p "$out/objects" "$out/cann-8.1" "$out/cann-9.2"
+out=$(cd "$out" && pwd)
+flags="-std=c++17 -O2 -g1 -fPIC -Wall -Wextra -pthread ${EMULATOR_CXXFLAGS:-}"
+
+# newer FILE OBJECT: does the object have to be made again (any header changed counts).
+newer() {
+    [ ! -e "$2" ] || [ "$1" -nt "$2" ] || [ "$0" -nt "$2" ] ||
+        [ -n "$(find "$here/interface" "$here/runtime" "$here/operators" "$here/number" \( -name '*.h' -o -name '*.def' \) -newer "$2")" ]
+}
+
+# compile FOLDER: compiles its changed sources, two at a time.
+compile() {
+    for source in "$here/$1"/*.cpp; do
+        object="$out/objects/$1-$(basename "$source" .cpp).o"
+        if newer "$source" "$object"; then printf '%s\n%s\n' "$source" "$object"; fi
+    done | xargs -r -P 2 -n 2 sh -c "$cxx $flags -c \"\$0\" -o \"\$1\" || exit 255"
+}
+
+# exports RELEASE: a version script that hides the entry points of later releases.
+exports() {
+    awk -v release="$1" '
+        BEGIN { split("8_1 8_5 9_0 9_1 9_2b1 master", order, " "); for (i in order) rank[order[i]] = i
+                print "{ global: aclrt*; acl*; rt*; Msprof*; local:" }
+        /^ACL_FUNCTION/ { gsub(/ACL_FUNCTION\(|,/, " "); if (rank[$1] > rank[release]) print $3 ";" }
+        END { print "*; };" }' "$here/interface/functions.def" | sed "s/const char\\*//"
+}
+
+compile runtime
+compile operators
+compile collective
+cd "$out"
+for pair in 8_5:. 8_1:cann-8.1 master:cann-9.2; do
+    exports "${pair%%:*}" > "objects/${pair%%:*}.map"
+    $cxx -shared -pthread -Wl,-soname,libascendcl.so -Wl,--version-script,"objects/${pair%%:*}.map" -Wl,-z,defs \
+        objects/runtime-*.o -ldl -o "${pair##*:}/libascendcl.so"
+done
+$cxx -shared -Wl,-soname,libhccl.so objects/collective-*.o -ldl -o libhccl.so
+for name in libge_runner libgraph libacl_tdt_channel libacl_op_compiler; do
+    $cxx -shared -Wl,-soname,$name.so -Wl,--no-as-needed -L. -lascendcl -Wl,-rpath,'$ORIGIN' -o $name.so
+done
+$cxx -shared -Wl,-soname,libopapi.so -Wl,-z,defs objects/operators-*.o -L. -lascendcl -Wl,-rpath,'$ORIGIN' -pthread -o libopapi.so

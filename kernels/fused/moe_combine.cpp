@@ -63,6 +63,7 @@ template <typename T> ACLSHMEM_DEVICE void combine_chunk(const Combine& c, uint6
     AscendC::WaitFlag<HardEvent::MTE3_V>(2);
     if constexpr (Same<T, float>::value) AscendC::Muls(out, acc, 1.0f, count);
     else AscendC::Cast(out, acc, AscendC::RoundMode::CAST_RINT, n);
+    AscendC::PipeBarrier<PIPE_V>();
     AscendC::SetFlag<HardEvent::V_MTE3>(2);
     AscendC::WaitFlag<HardEvent::V_MTE3>(2);
     store_rows<T>(c.out + (token * c.hidden + from) * sizeof(T), REDUCE_OUT, 1, n * static_cast<uint32_t>(sizeof(T)), 0);

@@ -73,9 +73,8 @@ int64_t block_num() { return core().blocks; }
 uint64_t system_cycle() { return current_launch()->progress; }
 void* core_context() { return core().context; }
 
-namespace {
-
-bool find(const char* name, KernelEntry& out)
+// Also used by the tests, to run kernels one after another in one launch.
+bool find_kernel(const char* name, KernelEntry& out)
 {
     Registry& r = registry();
     std::lock_guard<std::mutex> g(r.lock);
@@ -84,6 +83,8 @@ bool find(const char* name, KernelEntry& out)
     out = it->second;
     return true;
 }
+
+namespace {
 
 void add_pe(Launch& l, const km_device_t* dev, const void* args, uint32_t blocks)
 {
@@ -111,7 +112,7 @@ int32_t launch(const char* name, uint32_t blocks, const void* const* args, size_
 {
     last_report.clear();
     KernelEntry entry;
-    if (!find(name, entry)) {
+    if (!find_kernel(name, entry)) {
         last_report = "unknown-kernel: no kernel named " + std::string(name ? name : "(null)") + " in this library\n";
         return KM_UNKNOWN_KERNEL;
     }
@@ -177,7 +178,7 @@ const char* km_kernel_name(uint32_t index)
 int64_t km_kernel_args_size(const char* name)
 {
     KernelEntry e;
-    return find(name, e) ? static_cast<int64_t>(e.args_size) : -1;
+    return find_kernel(name, e) ? static_cast<int64_t>(e.args_size) : -1;
 }
 
 int32_t km_register_kernel(const char* name, void (*fn)(const void* args), size_t args_size)

@@ -15,6 +15,8 @@ struct KernelEntry {
     size_t args_size;
 };
 
+bool find_kernel(const char* name, KernelEntry& out); // launch.cpp
+
 struct Launch;
 
 struct Pe {

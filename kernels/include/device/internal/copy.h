@@ -56,38 +56,37 @@ template <typename T> ACLSHMEM_DEVICE void store_rows(uint64_t gm, uint32_t ub, 
 // One event id serves both halves. For piece i the order of flags is
 //     MTE2 load(i), MTE2->MTE3, [MTE3->MTE2], MTE3 store(i)
 // and the bracketed flag, raised by MTE3 when it has taken the first one, tells MTE2 two things:
-// the id is free again, and store(i-1) is done, so its half may be filled.
+// the id is free again, and store(i-1) is done, so its half may be filled. The last piece has none,
+// so the flag of the next copy through the window finds the id free.
 class Stage {
 public:
     ACLSHMEM_DEVICE Stage(uint32_t offset, uint32_t bytes, uint32_t event)
         : offset_(offset), half_(bytes >= 64 ? bytes / 64 * 32 : bytes / 32 * 32), two_(bytes >= 64), event_(event)
     {
         if (half_ > MAX_PIECE) half_ = MAX_PIECE;
-        // Whatever MTE3 still reads from the window must be out before MTE2 fills it again.
-        AscendC::SetFlag<HardEvent::MTE3_MTE2>(event_);
-        AscendC::WaitFlag<HardEvent::MTE3_MTE2>(event_);
     }
     ACLSHMEM_DEVICE uint32_t half() const { return half_; }
+
+    // `pieces`: how many calls of piece() follow; at least one.
+    // Whatever MTE3 still reads from the window must be out before MTE2 fills it again.
+    ACLSHMEM_DEVICE void begin(uint64_t pieces)
+    {
+        left_ = pieces;
+        turn_over();
+    }
 
     template <typename T>
     ACLSHMEM_DEVICE void piece(uint64_t dst, uint64_t src, uint32_t rows, uint32_t row_bytes, uint32_t dst_gap, uint32_t src_gap)
     {
         const uint32_t ub = offset_ + (odd_ ? half_ : 0);
-        if (used_ && two_) AscendC::WaitFlag<HardEvent::MTE3_MTE2>(event_);
+        const bool more = --left_ != 0;
         load_rows<T>(ub, src, rows, row_bytes, src_gap);
         AscendC::SetFlag<HardEvent::MTE2_MTE3>(event_);
         AscendC::WaitFlag<HardEvent::MTE2_MTE3>(event_);
-        if (two_) AscendC::SetFlag<HardEvent::MTE3_MTE2>(event_);
+        if (more && two_) turn_over();
         store_rows<T>(dst, ub, rows, row_bytes, dst_gap);
-        if (!two_) turn_over();
-        used_ = true;
+        if (more && !two_) turn_over();
         odd_ = two_ && !odd_;
-    }
-
-    // Call once after the last piece.
-    ACLSHMEM_DEVICE void end()
-    {
-        if (used_ && two_) AscendC::WaitFlag<HardEvent::MTE3_MTE2>(event_);
     }
 
 private:
@@ -97,13 +96,16 @@ private:
         AscendC::WaitFlag<HardEvent::MTE3_MTE2>(event_);
     }
     uint32_t offset_, half_;
-    bool two_, used_ = false, odd_ = false;
+    bool two_, odd_ = false;
     uint32_t event_;
+    uint64_t left_ = 0;
 };
+
+template <typename T> ACLSHMEM_DEVICE uint64_t stage_step(const Stage& s) { return s.half() / sizeof(T) * sizeof(T); }
 
 template <typename T> ACLSHMEM_DEVICE void stage_run(Stage& s, uint64_t dst, uint64_t src, uint64_t bytes)
 {
-    const uint64_t step = s.half() / sizeof(T) * sizeof(T);
+    const uint64_t step = stage_step<T>(s);
     for (uint64_t done = 0; done < bytes; done += step) {
         const uint64_t len = bytes - done < step ? bytes - done : step;
         s.piece<T>(dst + done, src + done, 1, static_cast<uint32_t>(len), 0, 0);
@@ -114,8 +116,8 @@ template <typename T> ACLSHMEM_DEVICE void copy_gm(uint64_t dst, uint64_t src, u
 {
     if (bytes == 0) return;
     Stage s(ub, ub_bytes, event);
+    s.begin((bytes + stage_step<T>(s) - 1) / stage_step<T>(s));
     stage_run<T>(s, dst, src, bytes);
-    s.end();
 }
 
 // Rows of row_bytes whose starts are dst_step and src_step bytes apart; steps may be negative or
@@ -130,6 +132,7 @@ ACLSHMEM_DEVICE void copy_gm_rows(uint64_t dst, uint64_t src, uint64_t rows, uin
     const bool plain = dst_step >= row && src_step >= row && dst_step - row <= 0xffffffffll && src_step - row <= 0xffffffffll;
     uint64_t per = plain ? s.half() / round_up(row_bytes, 32) : 0;
     if (per > MAX_ROWS) per = MAX_ROWS;
+    s.begin(per > 1 ? (rows + per - 1) / per : rows * ((row_bytes + stage_step<T>(s) - 1) / stage_step<T>(s)));
     for (uint64_t i = 0; i < rows;) {
         const uint64_t to = dst + static_cast<uint64_t>(dst_step * static_cast<int64_t>(i));
         const uint64_t from = src + static_cast<uint64_t>(src_step * static_cast<int64_t>(i));
@@ -144,7 +147,6 @@ ACLSHMEM_DEVICE void copy_gm_rows(uint64_t dst, uint64_t src, uint64_t rows, uin
             i++;
         }
     }
-    s.end();
 }
 
 template <typename T>

@@ -1,0 +1,93 @@
+// main.cpp: runs the matrix.  kernel_tests_<arch> [--full] [--only NAME] [--seeds N] [--pes N] [--blocks N] [--stop]
+#include "world.hpp"
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+std::vector<Test>& tests()
+{
+    static std::vector<Test> t;
+    return t;
+}
+
+namespace {
+
+struct Options {
+    bool full = false, stop = false;
+    std::string only;
+    int pes = 0, blocks = 0;
+    uint64_t seeds = 0, first = 0;
+};
+
+Options parse(int argc, char** argv)
+{
+    Options o;
+    for (int i = 1; i < argc; i++) {
+        const std::string a = argv[i];
+        const auto value = [&] { return i + 1 < argc ? argv[++i] : const_cast<char*>(""); };
+        if (a == "--full") o.full = true;
+        else if (a == "--stop") o.stop = true;
+        else if (a == "--only") o.only = value();
+        else if (a == "--pes") o.pes = std::atoi(value());
+        else if (a == "--blocks") o.blocks = std::atoi(value());
+        else if (a == "--seeds") o.seeds = std::strtoull(value(), nullptr, 10);
+        else if (a == "--first") o.first = std::strtoull(value(), nullptr, 10);
+        else {
+            std::fprintf(stderr, "unknown option %s\n", a.c_str());
+            std::exit(2);
+        }
+    }
+    return o;
+}
+
+// The short form takes corners of the matrix; the full form all of it. Seeds choose the schedule's
+// order and its policy (5 policies, 4 pipe preferences), so 20 seeds meet each pair.
+std::vector<Config> matrix(const Options& o)
+{
+    std::vector<Config> all;
+    const std::vector<int> pes = o.pes ? std::vector<int>{o.pes} : std::vector<int>{1, 2, 3, 5, 8};
+    const uint64_t seeds = o.seeds ? o.seeds : o.full ? 20 : 1;
+    for (int p : pes)
+        for (uint32_t b = 1; b <= 8; b++) {
+            if (o.blocks ? static_cast<int>(b) != o.blocks : !o.full && b != 1 && b != 3 && b != 8) continue;
+            for (uint64_t s = 0; s < seeds; s++) {
+                const uint64_t seed = o.first + (o.full || o.seeds ? s : static_cast<uint64_t>(p) * 7 + b * 3);
+                all.push_back({p, b, KM_LAZY, seed});
+                if (s % 5 == 0 && (o.full || o.seeds || b == 3)) all.push_back({p, b, KM_IN_ORDER, seed});
+            }
+        }
+    return all;
+}
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    const Options o = parse(argc, argv);
+    const auto start = std::chrono::steady_clock::now();
+    int cases = 0, failed = 0;
+    for (const Test& t : tests()) {
+        if (!o.only.empty() && std::string(t.name).find(o.only) == std::string::npos) continue;
+        const auto begin = std::chrono::steady_clock::now();
+        int bad = 0, ran = 0;
+        for (const Config& c : matrix(o)) {
+            ran++;
+            try {
+                t.run(c, o.full);
+            } catch (const Failure& f) {
+                if (bad++ < 3) std::printf("FAIL %s (%s): %s\n", t.name, c.text().c_str(), f.text.c_str());
+            }
+            if (bad && o.stop) return 1;
+        }
+        cases += ran;
+        failed += bad;
+        const double s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+        std::printf("%-28s %5d cases %4d failed %7.2f s\n", t.name, ran, bad, s);
+        std::fflush(stdout);
+    }
+    const double s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    std::printf("arch %u: %d cases, %d failed, %.1f s\n", km_npu_arch(), cases, failed, s);
+    return failed ? 1 : 0;
+}

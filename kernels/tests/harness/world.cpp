@@ -1,0 +1,218 @@
+#include "world.hpp"
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+#include <sys/mman.h>
+
+namespace {
+
+constexpr uint64_t HEAP = 16ull << 20, ARENA = 16ull << 20, GAP = 160;
+constexpr uint8_t CANARY = 0x5c;
+constexpr int TEAMS = 4; // sync arrays at the head of each heap
+
+uint8_t* map(uint64_t bytes)
+{
+    void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) fail("mmap of %llu bytes failed", static_cast<unsigned long long>(bytes));
+    return static_cast<uint8_t*>(p);
+}
+
+uint64_t view(int viewer, int pe) { return 0x120000000000ull + (static_cast<uint64_t>(viewer * 64 + pe) << 30); }
+uint64_t arena(int pe) { return 0x150000000000ull + (static_cast<uint64_t>(pe) << 30); }
+
+// Places inside the arena.
+constexpr uint64_t STATE_AT = 0, ABORT_AT = 65536, PEERS_AT = 66560, COUNTERS_AT = 69632, CORES_AT = 73728,
+                   CORE_COUNT_AT = CORES_AT + GSHMEM_CORE_SYNC_BYTES, TEAMS_AT = 131072,
+                   FREE_AT = TEAMS_AT + TEAMS * 163840ull;
+
+} // namespace
+
+struct World::Pe {
+    uint8_t *heap = nullptr, *arena = nullptr;
+    std::vector<km_region_t> regions, extents;
+    km_device_t dev{};
+};
+
+void fail(const char* format, ...)
+{
+    char text[600];
+    va_list a;
+    va_start(a, format);
+    std::vsnprintf(text, sizeof text, format, a);
+    va_end(a);
+    throw Failure{text};
+}
+
+std::string Config::text() const
+{
+    return std::to_string(pes) + " PEs x " + std::to_string(blocks) + " blocks, " + (schedule == KM_LAZY ? "lazy" : "in order") + ", seed " +
+           std::to_string(seed);
+}
+
+World::World(const Config& c) : config(c)
+{
+    for (int i = 0; i < c.pes; i++) {
+        pes_.push_back(std::make_unique<Pe>());
+        pes_[i]->heap = map(HEAP);
+        pes_[i]->arena = map(ARENA);
+    }
+    next_sym_ = TEAMS * GSHMEM_TEAM_SYNC_BYTES;
+    next_local_ = FREE_AT;
+    for (int i = 0; i < c.pes; i++) fill_state(i);
+    std::vector<int> all;
+    for (int i = 0; i < c.pes; i++) all.push_back(i);
+    team(0, all);
+    publish();
+}
+
+World::~World()
+{
+    for (auto& p : pes_) {
+        munmap(p->heap, HEAP);
+        munmap(p->arena, ARENA);
+    }
+}
+
+void World::fill_state(int pe)
+{
+    auto* s = loc_as<gshmem_device_state_t>(pe, STATE_AT);
+    s->version = 0x10000 + 32992;
+    s->mype = pe;
+    s->npes = n();
+    s->heap_base = view(pe, pe);
+    s->heap_size = HEAP;
+    s->p2p_device_heap_base = arena(pe) + PEERS_AT;
+    s->sync_pool = view(pe, pe);
+    s->sync_counter = arena(pe) + COUNTERS_AT;
+    s->core_sync_pool = arena(pe) + CORES_AT;
+    s->core_sync_counter = arena(pe) + CORE_COUNT_AT;
+    s->mte_config = {0, 16384, 0};
+    s->sdma_config = {191 * 1024, 64, 0};
+    s->rdma_config = {190 * 1024, 128, 0};
+    s->udma_config = {189 * 1024, 128, 0};
+    s->magic = GSHMEM_STATE_MAGIC;
+    s->abort_addr = arena(pe) + ABORT_AT;
+    for (int i = 0; i < n(); i++) {
+        s->topo_list[i] = GSHMEM_TOPO_MTE;
+        loc_as<uint64_t>(pe, PEERS_AT)[i] = view(pe, i);
+    }
+}
+
+void World::team(int index, const std::vector<int>& members)
+{
+    for (size_t i = 0; i < members.size(); i++) {
+        const int pe = members[i];
+        const uint64_t at = TEAMS_AT + static_cast<uint64_t>(index) * 163840;
+        auto* t = loc_as<gshmem_team_state_t>(pe, at);
+        std::memset(t, 0, sizeof *t);
+        t->mype = static_cast<int>(i);
+        t->size = static_cast<int>(members.size());
+        t->team_idx = index;
+        for (int k = 0; k < GSHMEM_MAX_PES; k++) t->pe_mapping[GSHMEM_MAX_PES + k] = -1;
+        for (size_t k = 0; k < members.size(); k++) {
+            t->pe_mapping[k] = members[k];
+            t->pe_mapping[GSHMEM_MAX_PES + members[k]] = static_cast<int>(k);
+        }
+        loc_as<gshmem_device_state_t>(pe, STATE_AT)->team_pools[index] = arena(pe) + at;
+    }
+}
+
+uint64_t World::symmetric(uint64_t bytes, uint64_t align, uint64_t skew)
+{
+    const uint64_t at = (next_sym_ + GAP + align - 1) / align * align + skew;
+    for (auto& p : pes_) {
+        std::memset(p->heap + next_sym_, CANARY, at - next_sym_);
+        std::memset(p->heap + at + bytes, CANARY, GAP);
+    }
+    next_sym_ = at + bytes + GAP;
+    if (next_sym_ > HEAP) fail("the test heap is too small");
+    sym_blocks_.push_back({at, bytes});
+    publish();
+    return at;
+}
+
+uint64_t World::local(uint64_t bytes, uint64_t align, uint64_t skew)
+{
+    const uint64_t at = (next_local_ + GAP + align - 1) / align * align + skew;
+    for (auto& p : pes_) {
+        std::memset(p->arena + next_local_, CANARY, at - next_local_);
+        std::memset(p->arena + at + bytes, CANARY, GAP);
+    }
+    next_local_ = at + bytes + GAP;
+    if (next_local_ > ARENA) fail("the test arena is too small");
+    local_blocks_.push_back({at, bytes});
+    publish();
+    return at;
+}
+
+void World::publish()
+{
+    for (int me = 0; me < n(); me++) {
+        Pe& p = *pes_[me];
+        p.regions.clear();
+        p.extents.clear();
+        p.regions.push_back({arena(me), p.arena, ARENA, me, 0});
+        p.extents.push_back({arena(me), nullptr, FREE_AT, me, 0});
+        for (const Block& b : local_blocks_) p.extents.push_back({arena(me) + b.offset, nullptr, b.bytes, me, 0});
+        for (int i = 0; i < n(); i++) {
+            p.regions.push_back({view(me, i), pes_[i]->heap, HEAP, i, 0});
+            p.extents.push_back({view(me, i), nullptr, TEAMS * GSHMEM_TEAM_SYNC_BYTES, i, 0});
+            for (const Block& b : sym_blocks_) p.extents.push_back({view(me, i) + b.offset, nullptr, b.bytes, i, 0});
+        }
+        p.dev = km_device_t{sizeof(km_device_t), config.schedule, config.seed, me, n(), arena(me) + STATE_AT, p.regions.data(),
+                            p.regions.size(), nullptr, nullptr, nullptr, nullptr, p.extents.data(), p.extents.size()};
+    }
+}
+
+void World::check_canaries() const
+{
+    const auto check = [](const uint8_t* p, uint64_t end, const std::vector<Block>& blocks, uint64_t from, const char* what, int pe) {
+        uint64_t at = from;
+        for (const Block& b : blocks) {
+            for (; at < b.offset; at++)
+                if (p[at] != CANARY) fail("canary of PE %d's %s changed at offset %llu, %lld bytes before a buffer", pe, what,
+                                          static_cast<unsigned long long>(at), static_cast<long long>(b.offset - at));
+            at = b.offset + b.bytes;
+        }
+        for (; at < end; at++)
+            if (p[at] != CANARY) fail("canary of PE %d's %s changed after the last buffer", pe, what);
+    };
+    for (int i = 0; i < n(); i++) {
+        check(pes_[i]->heap, next_sym_, sym_blocks_, TEAMS * GSHMEM_TEAM_SYNC_BYTES, "heap", i);
+        check(pes_[i]->arena, next_local_, local_blocks_, FREE_AT, "local memory", i);
+    }
+}
+
+uint64_t World::sym(int pe, uint64_t offset) const { return view(pe, pe) + offset; }
+uint64_t World::loc(int pe, uint64_t offset) const { return arena(pe) + offset; }
+uint8_t* World::sym_host(int pe, uint64_t offset) const { return pes_[pe]->heap + offset; }
+uint8_t* World::loc_host(int pe, uint64_t offset) const { return pes_[pe]->arena + offset; }
+uint64_t World::state(int pe) const { return arena(pe) + STATE_AT; }
+const km_device_t* World::device(int pe) const { return &pes_[pe]->dev; }
+
+void World::set_abort(int pe, int32_t value)
+{
+    __atomic_store_n(loc_as<int32_t>(pe, ABORT_AT), value, __ATOMIC_RELEASE); // read by poll_abort() in kernels
+}
+
+uint64_t pattern(int pe, int round, uint64_t index)
+{
+    uint64_t z = index * 0x9e3779b97f4a7c15ull + static_cast<uint64_t>(pe) * 0xd1b54a32d192ed03ull + static_cast<uint64_t>(round + 1) * 0x8cb92ba72f3d8dd7ull;
+    z = (z ^ (z >> 29)) * 0xbf58476d1ce4e5b9ull;
+    return z ^ (z >> 32);
+}
+
+void fill_bytes(uint8_t* p, uint64_t bytes, int pe, int round, uint64_t from)
+{
+    for (uint64_t i = 0; i < bytes; i++) p[i] = static_cast<uint8_t>(pattern(pe, round, from + i));
+}
+
+void expect_bytes(const uint8_t* p, uint64_t bytes, int pe, int round, const char* what, uint64_t from)
+{
+    for (uint64_t i = 0; i < bytes; i++) {
+        const uint8_t want = static_cast<uint8_t>(pattern(pe, round, from + i));
+        if (p[i] != want)
+            fail("%s: byte %llu of %llu is 0x%02x, PE %d round %d sent 0x%02x", what, static_cast<unsigned long long>(i),
+                 static_cast<unsigned long long>(bytes), p[i], pe, round, want);
+    }
+}

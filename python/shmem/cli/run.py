@@ -196,6 +196,7 @@ class _Prefixer:
         self._rest = b""
 
     def write(self, data: bytes, last: bool) -> None:
+        """Takes what was read; `last` flushes a line without an end."""
         lines = (self._rest + data).split(b"\n")
         self._rest = lines.pop()
         if last and self._rest:

@@ -1,0 +1,45 @@
+"""Values for tests: distinct per element and PE, and guarded targets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+COMPLEX = (torch.complex64, torch.complex128)
+MOVABLE = INTEGERS + FLOATS + COMPLEX + (torch.bool, torch.float8_e4m3fn, torch.float8_e5m2)
+
+
+def pattern(nbytes: int, pe: int, salt: int = 0) -> torch.Tensor:
+    """Bytes that differ between elements, PEs and salts."""
+    at = torch.arange(nbytes, dtype=torch.int64)
+    return ((at * 31 + (at >> 8) * 7 + pe * 101 + salt * 57 + 13) % 251).to(torch.uint8)
+
+
+def values(shape: Any, dtype: torch.dtype, pe: int, salt: int = 0) -> torch.Tensor:
+    """Small numbers of a dtype, whose sums and products over 8 PEs are exact or well defined."""
+    generator = torch.Generator().manual_seed(1000 * salt + 17 * pe + 5)
+    if dtype == torch.bool:
+        return torch.randint(0, 2, shape, generator=generator).to(torch.bool)
+    if dtype.is_complex:
+        whole = torch.randint(-3, 4, (*shape, 2), generator=generator).to(torch.float64)
+        return torch.view_as_complex(whole).to(dtype)
+    low = 0 if dtype == torch.uint8 else -3
+    return torch.randint(low, 4, shape, generator=generator).to(dtype)
+
+
+class Guarded:
+    """A slice of a symmetric byte tensor with canaries on both sides."""
+
+    def __init__(self, whole: torch.Tensor, offset: int, nbytes: int) -> None:
+        """Paints the whole tensor, then shows the middle."""
+        whole.fill_(0xA5)
+        self.whole, self.offset, self.nbytes = whole, offset, nbytes
+        self.inner = whole[offset : offset + nbytes]
+
+    def check(self) -> None:
+        """Raises when a byte outside the middle changed."""
+        assert bool((self.whole[: self.offset] == 0xA5).all()), "bytes before the target changed"
+        assert bool((self.whole[self.offset + self.nbytes :] == 0xA5).all()), "bytes behind the target changed"

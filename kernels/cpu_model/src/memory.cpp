@@ -14,6 +14,7 @@ bool inside(const km_region_t& r, uint64_t addr, uint64_t bytes)
 
 bool allowed(const km_device_t& d, uint64_t addr, uint64_t bytes)
 {
+    if (addr >= FIXED_STATE_ADDR && addr < FIXED_STATE_ADDR + FIXED_STATE_BYTES) return true;
     for (uint64_t i = 0; i < d.extent_count; i++)
         if (inside(d.extents[i], addr, bytes)) return true;
     return d.extent_count == 0;

@@ -105,6 +105,9 @@ void set_flag(Pipe src, Pipe dst, int32_t id, Where w)
     c.order.set(src, dst, id);
     if (src == S) {
         c.flush();
+        if (c.raised[S][dst][id])
+            report("double-set", w, "event id %d is set again before the waiting pipe took the first one: it may still be busy", id);
+        while (c.raised[S][dst][id]) advance(c, dst, w);
         c.raised[src][dst][id] = 1;
         return;
     }

@@ -1,0 +1,63 @@
+// test_abort.cpp: a peer that never comes. Each kernel that waits must end when the host sets the
+// abort word, within the time bound, and only then.
+#include "harness/world.hpp"
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+namespace {
+
+struct Wait {
+    const char* kernel;
+    std::function<Args(World&)> args;
+};
+
+// PE 0 of two launches alone; another thread aborts after a while.
+void run_alone(const Config& c, const Wait& k)
+{
+    Config two = c;
+    two.pes = 2;
+    World w(two);
+    const uint64_t buffers = w.symmetric(1 << 20);
+    (void)buffers;
+    Args a = k.args(w);
+    a.insert(a.begin(), w.state(0));
+    std::atomic<bool> aborted{false};
+    std::thread host([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(30));
+        aborted = true;
+        w.set_abort(0, 1);
+    });
+    const auto begin = std::chrono::steady_clock::now();
+    const int32_t rc = km_launch(k.kernel, c.blocks, a.data(), a.size() * 8, w.device(0));
+    const bool early = !aborted;
+    host.join();
+    const double s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (early) fail("%s returned before the abort", k.kernel);
+    if (rc != KM_OK) fail("%s: %s", k.kernel, km_last_report());
+    if (s > 1.0) fail("%s needed %.2f s to notice the abort", k.kernel, s);
+}
+
+} // namespace
+
+KERNEL_TEST(abort_ends_every_wait)
+{
+    if (c.pes != 2 || c.schedule != KM_LAZY) return;
+    const auto at = [](World& w, uint64_t off) { return w.sym(0, 32768 + off); };
+    const Wait waits[] = {
+        {"gshmem_k_signal_wait", [&](World& w) { return Args{at(w, 0), 0, 77, 0}; }},
+        {"gshmem_k_wait", [&](World& w) { return Args{at(w, 0), 9, 0, 77}; }},
+        {"gshmem_k_barrier", [&](World&) { return Args{0}; }},
+        {"gshmem_k_broadcast", [&](World& w) { return Args{0, at(w, 0), at(w, 65536), 1000, 0}; }},
+        {"gshmem_k_allgather", [&](World& w) { return Args{0, at(w, 0), at(w, 65536), 1000}; }},
+        {"gshmem_k_all_to_all", [&](World& w) { return Args{0, at(w, 0), at(w, 65536), 1000}; }},
+        {"gshmem_k_reduce_scatter", [&](World& w) { return Args{0, at(w, 0), at(w, 65536), 100, 0, 0}; }},
+        {"gshmem_k_allreduce_one_shot", [&](World& w) { return Args{0, at(w, 0), at(w, 65536), 100, 0, 0}; }},
+        {"gshmem_k_allreduce_two_shot", [&](World& w) { return Args{0, at(w, 0), at(w, 65536), 100, 0, 0}; }},
+        {"gshmem_k_kv_shuffle", [&](World& w) { return Args{0, at(w, 0), at(w, 65536), at(w, 131072), 0, 64}; }},
+        {"gshmem_k_moe_dispatch", [&](World& w) { return Args{0, at(w, 0), at(w, 65536), at(w, 70000), at(w, 80000), at(w, 90000), at(w, 100000), at(w, 131072), 2, 2, 64, 2}; }},
+        {"gshmem_k_moe_combine", [&](World& w) { return Args{0, at(w, 0), at(w, 65536), at(w, 70000), at(w, 80000), at(w, 90000), 2, 2, 16, 2, 0}; }},
+        {"gshmem_k_matmul_allreduce", [&](World& w) { return Args{0, at(w, 0), at(w, 65536), at(w, 90000), at(w, 131072), at(w, 180032), 16, 16, 16, 1}; }},
+    };
+    for (const Wait& k : waits) run_alone(c, k);
+}

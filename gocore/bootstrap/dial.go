@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"time"
@@ -113,63 +114,71 @@ func (d *dialer) attempt(ctx context.Context, t ticket) (*client, []byte, error)
 	return c, f.body, nil
 }
 
-// connect tries the addresses in order, each with a small head start over the next, and keeps the first that authenticates.
+// connect reaches the first of the addresses that authenticates.
 func connect(ctx context.Context, addrs []string, config *tls.Config) (*tls.Conn, error) {
+	return Reach(ctx, addrs, func(ctx context.Context, raw net.Conn) (*tls.Conn, error) {
+		conn := tls.Client(raw, config)
+		return conn, conn.HandshakeContext(ctx)
+	})
+}
+
+// Reach connects to one of several candidate addresses of the same peer: it tries them in order, each with a small head start over the
+// next, and keeps the first that authenticates. The handshake runs under a limit of its own; when it fails, its
+// connection is closed. The error joins those of all candidates.
+func Reach[C io.Closer](ctx context.Context, addrs []string, handshake func(context.Context, net.Conn) (C, error)) (C, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	type result struct {
-		conn *tls.Conn
-		err  error
-	}
-	results := make(chan result, len(addrs))
+	results := make(chan reached[C], len(addrs))
 	started, ended := 0, 0
-	var errs []error
-	for {
-		if started < len(addrs) {
-			addr := addrs[started]
-			started++
-			go func() {
-				conn, err := handshake(ctx, addr, config)
-				results <- result{conn, err}
-			}()
-		}
+	errs := []error{}
+	for ended < len(addrs) {
 		var stagger <-chan time.Time
 		if started < len(addrs) {
-			stagger = time.After(candidateStagger)
+			go func(addr string) { results <- attempt(ctx, addr, handshake) }(addrs[started])
+			if started++; started < len(addrs) {
+				stagger = time.After(candidateStagger)
+			}
 		}
 		select {
 		case r := <-results:
 			ended++
-			if r.err == nil {
-				cancel()
-				for range started - ended { // the others end at once now; one may have won as well
-					if late := <-results; late.conn != nil {
-						_ = late.conn.Close()
-					}
+			if r.err != nil {
+				errs = append(errs, r.err)
+				continue
+			}
+			cancel()
+			for range started - ended { // the others end at once now; one may have won as well
+				if late := <-results; late.err == nil {
+					_ = late.conn.Close()
 				}
-				return r.conn, nil
 			}
-			if errs = append(errs, r.err); ended == len(addrs) {
-				return nil, errors.Join(errs...)
-			}
+			return r.conn, nil
 		case <-stagger:
 		}
 	}
+	var none C
+	return none, errors.Join(append(errs, fmt.Errorf("none of %d addresses could be reached", len(addrs)))...)
 }
 
-func handshake(ctx context.Context, addr string, config *tls.Config) (*tls.Conn, error) {
+// reached is what became of one address.
+type reached[C any] struct {
+	conn C
+	err  error
+}
+
+func attempt[C io.Closer](ctx context.Context, addr string, handshake func(context.Context, net.Conn) (C, error)) reached[C] {
 	ctx, cancel := context.WithTimeout(ctx, attemptLimit)
 	defer cancel()
 	raw, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 	if err != nil {
-		return nil, err
+		return reached[C]{err: err}
 	}
-	conn := tls.Client(raw, config)
-	if err := conn.HandshakeContext(ctx); err != nil {
+	conn, err := handshake(ctx, raw)
+	if err != nil {
 		_ = raw.Close()
-		return nil, fmt.Errorf("%s: %w", addr, err)
+		return reached[C]{err: fmt.Errorf("%s: %w", addr, err)}
 	}
-	return conn, nil
+	return reached[C]{conn: conn}
 }
 
 // processName tells people which process this is.

@@ -1,0 +1,136 @@
+"""shmem-run and shmem-config."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from processes import environment
+
+RUN = [sys.executable, "-m", "shmem.cli.run"]
+
+
+def run(*arguments, timeout=60, **more):
+    return subprocess.run([*RUN, *arguments], env=environment(), capture_output=True, text=True, timeout=timeout, **more)
+
+
+def test_world_from_the_launcher():
+    code = "import shmem; shmem.init(); a = __import__('array').array('q', [shmem.my_pe()]); shmem.all_reduce(a); print(shmem.my_pe(), shmem.n_pes(), a[0]); shmem.finalize()"
+    done = run("-n", "3", sys.executable, "-c", code)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.split("\n")) == ["", "0 3 3", "1 3 3", "2 3 3"]
+
+
+def test_eight_jobs_at_once():
+    code = "import shmem; shmem.init(timeout=60); shmem.barrier(); print(shmem.n_pes()); shmem.finalize()"
+    jobs = [subprocess.Popen([*RUN, "-n", "2", sys.executable, "-c", code], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(8)]
+    for job in jobs:
+        out, err = job.communicate(timeout=120)
+        assert job.returncode == 0 and out.split() == ["2", "2"], err
+
+
+def test_prefix_and_streams():
+    code = "import os, sys; r = os.environ['SHMEM_RANK']; print('out', r); print('err', r, file=sys.stderr, end='')"
+    done = run("-n", "2", "-p", sys.executable, "-c", code)
+    assert sorted(done.stdout.splitlines()) == ["[0] out 0", "[1] out 1"]
+    assert sorted(done.stderr.splitlines()) == ["[0] err 0", "[1] err 1"]
+
+
+def test_a_failure_ends_the_others_and_is_the_status():
+    before = time.monotonic()
+    done = run("-n", "3", sys.executable, "-c", "import os, sys, time; sys.exit(7) if os.environ['SHMEM_RANK'] == '1' else time.sleep(60)")
+    assert done.returncode == 7 and time.monotonic() - before < 20
+    assert "PE 1 exited with status 7" in done.stderr
+
+
+def test_one_that_ignores_sigterm_is_killed():
+    code = "import os, signal, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(0.3); sys.exit(3) if os.environ['SHMEM_RANK'] == '0' else time.sleep(60)"
+    before = time.monotonic()
+    done = run("-n", "2", "--grace", "0.5", sys.executable, "-c", code)
+    assert done.returncode == 3 and time.monotonic() - before < 20
+
+
+def test_killed_by_a_signal():
+    done = run("-n", "2", sys.executable, "-c", "import os; os.kill(os.getpid(), 9)")
+    assert done.returncode == 128 + 9 and "SIGKILL" in done.stderr
+
+
+def test_control_c_reaches_every_process():
+    code = "import time, sys\ntry:\n    print('up', flush=True); time.sleep(60)\nexcept KeyboardInterrupt:\n    print('interrupted'); sys.exit(0)"
+    job = subprocess.Popen([*RUN, "-n", "2", "-p", sys.executable, "-c", code], env=environment(), stdout=subprocess.PIPE, text=True)
+    assert job.stdout is not None
+    assert job.stdout.readline() and job.stdout.readline()
+    time.sleep(0.1)
+    job.send_signal(2)
+    out, _ = job.communicate(timeout=20)
+    assert out.count("interrupted") == 2
+
+
+@pytest.mark.parametrize("arguments, words", [(("-n", "0", "true"), "at least 1"), (("-n", "2"), "no program"), (("-n", "2", "/nonexistent"), "no command"), (("-n", "2", "-x", "A", "true"), "NAME=VALUE")])
+def test_bad_command_lines(arguments, words):
+    done = run(*arguments)
+    assert done.returncode == 2 and words in done.stderr
+
+
+def test_settings_reach_the_job():
+    code = "import shmem; shmem.init(); print(shmem.heap_stats()['bytes']); shmem.finalize()"
+    done = run("-n", "2", "--heap", "48M", sys.executable, "-c", code)
+    assert done.stdout.split() == [str(48 << 20)] * 2, done.stderr
+
+
+def config(*arguments):
+    done = subprocess.run([sys.executable, "-m", "shmem.cli.config", *arguments], env=environment(), capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_config_paths_and_flags():
+    assert os.path.exists(os.path.join(config("--includedir").strip(), "gshmem.h"))
+    assert os.path.exists(config("--library").strip())
+    assert config("--cflags").startswith("-I") and "-lshmem" in config("--libs")
+    assert config("--version").strip().count(".") == 2
+
+
+def test_config_diagnose_is_json_without_secrets():
+    env = {**environment(), "SHMEM_SECRET": "hush-hush"}
+    done = subprocess.run([sys.executable, "-m", "shmem.cli.config", "--diagnose"], env=env, capture_output=True, text=True, timeout=60)
+    told = json.loads(done.stdout)
+    assert told["library"]["obstacle"] is None and told["machine"]["cores"] >= 1
+    assert "hush-hush" not in done.stdout
+
+
+def test_config_check():
+    assert "works here" in config("--check")
+
+
+def test_a_c_program(tmp_path):
+    source = tmp_path / "hello.c"
+    source.write_text(
+        '#include <gshmem.h>\n#include <stdio.h>\nint main(void) {\n  gshmem_options o = {.size = sizeof o, .me = -1, .n = -1, .heap_bytes = 1 << 24};\n'
+        "  uint64_t world, team, block; void *at;\n"
+        '  if (gshmem_init(&o, &world, &team)) { fprintf(stderr, "%s\\n", gshmem_last_error()); return 1; }\n'
+        "  int me = gshmem_my_pe(world), n = gshmem_n_pes(world);\n"
+        "  if (gshmem_alloc(team, 64, 0, GSHMEM_ZERO, -1, &block, &at)) return 2;\n"
+        "  int64_t v = me + 1;\n"
+        "  if (gshmem_put(world, at, &v, 8, (me + 1) % n) || gshmem_barrier(team)) return 3;\n"
+        "  int64_t sum = 0;\n"
+        "  if (gshmem_all_reduce(team, at, &sum, 1, GSHMEM_I64, GSHMEM_SUM)) return 4;\n"
+        '  printf("%d of %d: %ld %ld\\n", me, n, (long)*(int64_t *)at, (long)sum);\n'
+        "  return gshmem_finalize(world, -1) != 0;\n}\n"
+    )
+    compiler = os.environ.get("CC", "cc").split()
+    try:
+        subprocess.run([*compiler, "--version"], capture_output=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("no C compiler on the PATH")
+    program = tmp_path / "hello"
+    flags = config("--cflags").split() + [str(source), "-o", str(program)] + config("--libs").split()
+    subprocess.run([*compiler, "-Wall", "-Wextra", "-Werror", *flags], check=True)
+    done = run("-n", "3", str(program))
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == ["0 of 3: 3 6", "1 of 3: 1 6", "2 of 3: 2 6"]

@@ -1,0 +1,184 @@
+"""Processes that die, stop and leave."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+from processes import Script
+
+DEATH = """
+    import torch
+    up()
+    t = shmem.zeros(100)
+    shmem.barrier()
+    if ME == 1:
+        touch("ready")
+        time.sleep(60)
+    until("ready")
+    before = time.monotonic()
+    try:
+        CALL
+    except shmem.PeerDeadError as e:
+        took = time.monotonic() - before
+        text = str(e)
+        assert e.pe == 1 or "PE 1" in text, text
+    else:
+        raise SystemExit("no error")
+    assert took < 3 + 0.5, took
+    try:
+        shmem.put(t, torch.ones(100), 1)
+    except shmem.PeerError as e:
+        pass
+    else:
+        raise SystemExit("a put to a dead PE raised nothing")
+    if N > 2:  # the survivors go on among themselves
+        team = shmem.Team.create([pe for pe in range(N) if pe != 1], timeout=10)
+        one = torch.ones(1)
+        shmem.all_reduce(one, team=team, timeout=10)
+        assert one.item() == N - 1
+    before = time.monotonic()
+    shmem.finalize(5)
+    assert time.monotonic() - before < 4
+    print("survived")
+"""
+
+
+def kill_one(tmp_path, call, n=3):
+    with Script(n, DEATH.replace("CALL", call), tmp_path) as script:
+        deadline = time.monotonic() + 30
+        while not (tmp_path / "ready").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        time.sleep(0.3)
+        os.kill(script.processes[1].pid, signal.SIGKILL)
+        ended = script.wait()
+        for me, e in enumerate(ended):
+            if me != 1:
+                assert e.code == 0 and "survived" in e.out, f"PE {me}: {e.code}\n{e.out}\n{e.err}"
+
+
+def test_death_is_found_in_a_barrier(tmp_path):
+    kill_one(tmp_path, "shmem.barrier()")
+
+
+def test_death_is_found_in_an_all_reduce(tmp_path):
+    kill_one(tmp_path, "shmem.all_reduce(torch.ones(1_000_000))")
+
+
+def test_death_is_found_in_a_receive(tmp_path):
+    kill_one(tmp_path, "shmem.recv(torch.ones(10), 1)")
+
+
+def test_death_is_found_in_an_allocation(tmp_path):
+    kill_one(tmp_path, "shmem.zeros(10)")
+
+
+def test_stopped_is_not_dead(tmp_path):
+    body = """
+    up()
+    shmem.barrier()
+    if ME == 1:
+        touch("ready")
+    shmem.barrier(timeout=30)
+    for _ in range(200):
+        shmem.barrier(timeout=30)
+    shmem.finalize(20)
+    """
+    with Script(2, body, tmp_path) as script:
+        deadline = time.monotonic() + 20
+        while not (tmp_path / "ready").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.002)
+        os.kill(script.processes[1].pid, signal.SIGSTOP)
+        time.sleep(3.5)
+        os.kill(script.processes[1].pid, signal.SIGCONT)
+        script.good()
+
+
+def test_a_pe_that_left_is_an_error_for_those_who_wait(tmp_path):
+    body = """
+    up()
+    shmem.barrier()
+    if ME == 1:
+        shmem.finalize(0.5)
+    else:
+        before = time.monotonic()
+        try:
+            shmem.barrier(timeout=30)
+        except (shmem.PeerLeftError, shmem.PeerDeadError) as e:
+            assert "1" in str(e)
+        else:
+            raise SystemExit("no error")
+        assert time.monotonic() - before < 5
+        shmem.finalize(5)
+    """
+    with Script(2, body, tmp_path) as script:
+        script.good()
+
+
+def test_nothing_is_left_after_kill(tmp_path):
+    def leftovers():
+        found = set()
+        for folder in ("/dev/shm", "/tmp", f"/run/user/{os.getuid()}"):
+            if os.path.isdir(folder):
+                found |= {os.path.join(folder, name) for name in os.listdir(folder) if "shmem" in name and "pool" not in name and "pytest" not in name}
+        return found
+
+    before = leftovers()
+    for i in range(5):
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        with Script(2, "up(); t = shmem.zeros(1_000_000); t += 1; shmem.barrier(); os.kill(os.getpid(), 9)", folder) as script:
+            script.wait()
+    assert leftovers() == before
+
+
+def test_control_c_in_every_blocking_call(tmp_path):
+    body = """
+    import threading, torch
+    up()
+    shmem.barrier()
+    word = shmem.zeros(1, dtype=torch.int64)
+    if ME == 0:
+        def interrupted(call):
+            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+            before = time.monotonic()
+            try:
+                call()
+            except KeyboardInterrupt:
+                took = time.monotonic() - before
+                assert took < 0.2 + 0.5, took
+            else:
+                raise SystemExit("not interrupted")
+        interrupted(lambda: shmem.wait_until(word, "==", 1))
+        interrupted(lambda: shmem.recv(torch.ones(3), 1, tag=5))
+        interrupted(lambda: shmem.isend(torch.ones(3_000_000), 1, tag=6).wait())
+        interrupted(lambda: shmem.Team.create([0, 1], key=9))
+        interrupted(lambda: shmem.zeros(10))
+        touch("done")
+    until("done", 30)
+    shmem.finalize(2)
+    """
+    with Script(2, body, tmp_path) as script:
+        script.good()
+
+
+def test_interpreter_exit_while_a_thread_waits(tmp_path):
+    body = """
+    import threading
+    up()
+    shmem.barrier()
+    def loop():
+        try:
+            while True:
+                shmem.barrier()
+        except shmem.ShmemError:
+            pass
+    threading.Thread(target=loop, daemon=True).start()
+    time.sleep(0.3)
+    """
+    with Script(2, body, tmp_path) as script:
+        for ended in script.good():
+            assert "Fatal" not in ended.err and "panic" not in ended.err, ended.err

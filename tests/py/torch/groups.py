@@ -20,7 +20,8 @@ def join(ctx: Any, backend: str = "shmem", **more: Any) -> None:
             return
         dist.destroy_process_group()
     register()
-    store = dist.FileStore(os.path.join(ctx.scratch, f"store-{backend.replace(':', '-').replace(',', '-')}"), ctx.n)
+    _joined.append(backend)  # a FileStore deletes its file when it dies, so no two share one
+    store = dist.FileStore(os.path.join(ctx.scratch, f"store-{len(_joined)}"), ctx.n)
     dist.init_process_group(backend, store=store, rank=ctx.me, world_size=ctx.n, timeout=more.pop("timeout", TIMEOUT), **more)
 
 
@@ -46,3 +47,4 @@ def gloo(ctx: Any) -> Any:
 
 
 _gloo: dict = {}
+_joined: list = []

@@ -36,9 +36,18 @@ static segment *seg[MAX_PES];
 static int me, n, crowded;
 static uint64_t round_no;
 
+/* A spin without it takes the line from the writer again and again, and is slower. */
+static inline void pause_briefly(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ __volatile__("isb");
+#endif
+}
+
 static inline void wait_flag(_Atomic uint64_t *flag, uint64_t value) {
   while (atomic_load_explicit(flag, memory_order_acquire) != value)
-    if (crowded) sched_yield();
+    crowded ? (void)sched_yield() : pause_briefly();
 }
 
 static inline void barrier(void) {

@@ -275,6 +275,7 @@ typedef struct hot_wait {
   uint32_t rounds;
   uint32_t alarm_seen; /* both alarms as last looked at */
   uint32_t armed, bell; /* armed: the waiters flag was set and `bell` read before the word was last looked at */
+  int64_t attentive_ns; /* yield until then: after a ring that was not for this word, so that a busy writer is not made to ring again at once */
   uint64_t seen;        /* hot_wait_until: the value that ended the wait, or the last one looked at */
 } hot_wait;
 

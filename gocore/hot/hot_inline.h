@@ -216,6 +216,7 @@ HOT_INLINE void hot_wait_progress(hot_wait *s) {
   s->rounds = 0;
   s->armed = 0;
   s->started_ns = 0;
+  s->attentive_ns = 0;
 }
 
 /* 1 when a compares to b; cmp may carry HOT_CMP_SIGNED, then both must be sign-extended. */

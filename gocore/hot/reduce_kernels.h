@@ -12,6 +12,7 @@
 
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
+#pragma clang diagnostic ignored "-Wpass-failed" /* unoptimised builds vectorise nothing, as they should */
 #define LOOP _Pragma("clang loop vectorize(assume_safety)") for
 #elif defined(__GNUC__)
 #pragma GCC optimize("fp-contract=off")

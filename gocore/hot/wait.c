@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define YIELD_NS 1000000ll       /* age of a wait at which it begins to sleep */
+#define ATTENTIVE_NS 50000ll     /* after a ring: somebody is writing here, and ringing costs them a system call */
 #define SLEEP_MIN_NS 100000ll    /* bound of the first sleeps ... */
 #define SLEEP_MAX_NS 1000000ll   /* ... and of late ones: a tenth of the age in between */
 
@@ -69,7 +70,7 @@ static void doze(hot_world *w, hot_wait *s, int64_t age, int64_t left) {
   int64_t bound = least(age / 10, SLEEP_MAX_NS);
   if (bound < SLEEP_MIN_NS) bound = SLEEP_MIN_NS;
   s->armed = 0;
-  hot_bell_sleep(w->self, s->bell, least(bound, left));
+  if (hot_bell_sleep(w->self, s->bell, least(bound, left)) == HOT_OK) s->attentive_ns = hot_now() + ATTENTIVE_NS;
 }
 
 int32_t hot_wait_turn(hot_world *w, hot_wait *s, int64_t until_ns) {
@@ -88,7 +89,7 @@ int32_t hot_wait_turn(hot_world *w, hot_wait *s, int64_t until_ns) {
   if (!s->started_ns) s->started_ns = now;
   if (now >= limit) return HOT_PENDING;
   int64_t age = now - s->started_ns;
-  if (age < YIELD_NS || !w->self)
+  if (age < YIELD_NS || now < s->attentive_ns || !w->self)
     sched_yield();
   else if (s->armed)
     doze(w, s, age, limit - now);
@@ -100,7 +101,7 @@ int32_t hot_wait_turn(hot_world *w, hot_wait *s, int64_t until_ns) {
 /* ---- on a word --------------------------------------------------------------------------------------------------- */
 
 /* Zero- or sign-extended, so that one 64-bit comparison serves every width. */
-static uint64_t extend(uint64_t v, int width, int is_signed) {
+static inline uint64_t extend(uint64_t v, int width, int is_signed) {
   if (width == 8) return v;
   int shift = 64 - 8 * width;
   return is_signed ? (uint64_t)((int64_t)(v << shift) >> shift) : v << shift >> shift;
@@ -127,14 +128,30 @@ int32_t hot_test(const void *word, int width, int cmp, uint64_t value, int32_t *
   return HOT_OK;
 }
 
-int32_t hot_wait_until(hot_world *w, const void *word, int width, int cmp, uint64_t value, hot_wait *s, int64_t until_ns) {
-  int32_t rc = check_word(word, width, cmp);
-  int is_signed = cmp & HOT_CMP_SIGNED;
-  value = extend(value, width > 0 && width <= 8 ? width : 8, is_signed);
-  while (!rc) {
-    s->seen = look(word, width, is_signed);
-    if (hot_compare(cmp, s->seen, value)) return HOT_OK;
-    rc = hot_wait_spin(w, s, until_ns);
+/* The loop; inlined where width and comparison are known, so that little lies between the store and our return. */
+HOT_INLINE int32_t wait_loop(hot_world *w, const void *word, int width, int cmp, uint64_t value, hot_wait *s, int64_t until_ns) {
+  for (;;) {
+    uint64_t v = 0;
+    hot_load(word, width, &v); /* acquire; partner: the release store of p, atomics and signals */
+    v = extend(v, width, cmp & HOT_CMP_SIGNED);
+    if (hot_compare(cmp, v, value)) {
+      s->seen = v;
+      return HOT_OK;
+    }
+    int32_t rc = hot_wait_spin(w, s, until_ns);
+    if (HOT_UNLIKELY(rc)) {
+      s->seen = v;
+      return rc;
+    }
   }
-  return rc;
+}
+
+int32_t hot_wait_until(hot_world *w, const void *word, int width, int cmp, uint64_t value, hot_wait *s, int64_t until_ns) {
+  if (HOT_LIKELY(width == 8 && ((uintptr_t)word & 7) == 0)) {
+    if (cmp == HOT_CMP_EQ) return wait_loop(w, word, 8, HOT_CMP_EQ, value, s, until_ns);
+    if (cmp == HOT_CMP_GE) return wait_loop(w, word, 8, HOT_CMP_GE, value, s, until_ns);
+  }
+  int32_t rc = check_word(word, width, cmp);
+  if (rc) return rc;
+  return wait_loop(w, word, width, cmp, extend(value, width, cmp & HOT_CMP_SIGNED), s, until_ns);
 }

@@ -43,7 +43,7 @@ func (s *Wait) Reset(deadline int64) { s.c = C.hot_wait{deadline_ns: C.int64_t(d
 
 // Progress says that something waited for has happened: the wait goes on, attentive again.
 func (s *Wait) Progress() {
-	s.c.rounds, s.c.armed, s.c.started_ns = 0, 0, 0
+	s.c.rounds, s.c.armed, s.c.started_ns, s.c.attentive_ns = 0, 0, 0, 0
 }
 
 // Deadline is what Reset was given.

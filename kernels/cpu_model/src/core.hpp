@@ -42,19 +42,28 @@ struct Range {
     int64_t step;
 };
 
+struct Ranges { // of one instruction: at most a result and three sources
+    Range at[4];
+    uint32_t count = 0;
+    void add(const Range& r) { at[count++] = r; }
+    const Range* begin() const { return at; }
+    const Range* end() const { return at + count; }
+};
+
 struct Issued { // an instruction the order checker remembers
     Pipe pipe;
     uint32_t seq;
     const char* what;
     Where where;
-    std::vector<Range> ranges;
+    Ranges ranges;
 };
 
 using Clock = std::array<uint32_t, PIPE_COUNT>; // per pipe: everything up to this is finished
 
 class Order {
 public:
-    void issue(Pipe p, const char* what, std::vector<Range> ranges, Where w);
+    void issue(Pipe p, const char* what, const Ranges& ranges, Where w);
+    void issue_scalar(const char* what, const Range& range, Where w);
     void set(Pipe src, Pipe dst, int id);
     void wait(Pipe src, Pipe dst, int id);
     void barrier(Pipe p);
@@ -64,7 +73,8 @@ private:
     std::array<uint32_t, PIPE_COUNT> last_{};
     std::array<Clock, PIPE_COUNT> known_{};
     Clock flag_[PIPE_COUNT][PIPE_COUNT][EVENT_IDS] = {};
-    std::deque<Issued> open_;
+    std::deque<Issued> open_;    // of the asynchronous pipes
+    std::deque<Issued> scalars_; // of the scalar unit, which is in order with itself
     uint32_t since_prune_ = 0;
 };
 

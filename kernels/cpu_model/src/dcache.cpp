@@ -99,7 +99,7 @@ Line& line_for(Core& c, uint64_t gm, uint32_t bytes, bool read, Where w)
 
 void issue_scalar(Core& c, uint64_t gm, uint32_t bytes, bool write, Where w)
 {
-    c.order.issue(S, write ? "a scalar write" : "a scalar read", {Range{Range::GM, write, false, 1, gm, bytes, 0}}, w);
+    c.order.issue_scalar(write ? "a scalar write" : "a scalar read", Range{Range::GM, write, false, 1, gm, bytes, 0}, w);
 }
 
 } // namespace

@@ -173,11 +173,13 @@ void store_pieces(Core& c, const Dma& d, Rmw kind, Element type, Where w)
     made_progress();
 }
 
-std::vector<Range> ranges_of(const Dma& d, bool atomic)
+Ranges ranges_of(const Dma& d, bool atomic)
 {
+    Ranges r;
     const uint32_t ubLen = d.to_ub ? (d.len + d.left_pad + d.right_pad + UB_BLOCK - 1) / UB_BLOCK * UB_BLOCK : d.len;
-    return {Range{Range::UB, d.to_ub, false, d.blocks, d.ub, ubLen, d.ub_step},
-            Range{Range::GM, !d.to_ub, atomic && !d.to_ub, d.blocks, d.gm, d.len, d.gm_step}};
+    r.add(Range{Range::UB, d.to_ub, false, d.blocks, d.ub, ubLen, d.ub_step});
+    r.add(Range{Range::GM, !d.to_ub, atomic && !d.to_ub, d.blocks, d.gm, d.len, d.gm_step});
+    return r;
 }
 
 } // namespace
@@ -216,12 +218,12 @@ void vector_op(const char* name, std::initializer_list<UbSpan> writes, std::init
                std::function<void(uint8_t* ub)> run, Where w)
 {
     Core& c = core();
-    std::vector<Range> ranges;
-    for (const UbSpan& s : writes) ranges.push_back(Range{Range::UB, true, false, 1, s.addr, s.bytes, 0});
-    for (const UbSpan& s : reads) ranges.push_back(Range{Range::UB, false, false, 1, s.addr, s.bytes, 0});
+    Ranges ranges;
+    for (const UbSpan& s : writes) ranges.add(Range{Range::UB, true, false, 1, s.addr, s.bytes, 0});
+    for (const UbSpan& s : reads) ranges.add(Range{Range::UB, false, false, 1, s.addr, s.bytes, 0});
     for (const Range& r : ranges)
         if (r.lo + r.len > UB_BYTES) stop("ub-bound", w, "%s leaves the unified buffer", name);
-    c.order.issue(V, name, std::move(ranges), w);
+    c.order.issue(V, name, ranges, w);
     uint8_t* ub = c.ub.data();
     c.submit(V, Item{Item::Work, S, 0, w, [ub, run = std::move(run)] { run(ub); }});
 }
@@ -230,7 +232,7 @@ void ub_read(uint32_t addr, void* out, uint32_t bytes, Where w)
 {
     Core& c = core();
     if (addr + static_cast<uint64_t>(bytes) > UB_BYTES) stop("ub-bound", w, "a scalar read at UB address %u", addr);
-    c.order.issue(S, "a scalar read", {Range{Range::UB, false, false, 1, addr, bytes, 0}}, w);
+    c.order.issue_scalar("a scalar read", Range{Range::UB, false, false, 1, addr, bytes, 0}, w);
     std::memcpy(out, c.ub.data() + addr, bytes);
 }
 
@@ -238,7 +240,7 @@ void ub_write(uint32_t addr, const void* in, uint32_t bytes, Where w)
 {
     Core& c = core();
     if (addr + static_cast<uint64_t>(bytes) > UB_BYTES) stop("ub-bound", w, "a scalar write at UB address %u", addr);
-    c.order.issue(S, "a scalar write", {Range{Range::UB, true, false, 1, addr, bytes, 0}}, w);
+    c.order.issue_scalar("a scalar write", Range{Range::UB, true, false, 1, addr, bytes, 0}, w);
     std::memcpy(c.ub.data() + addr, in, bytes);
 }
 

@@ -58,14 +58,36 @@ void check(const Issued& a, const Issued& b)
 
 } // namespace
 
-void Order::issue(Pipe p, const char* what, std::vector<Range> ranges, Where w)
+void Order::issue(Pipe p, const char* what, const Ranges& ranges, Where w)
 {
-    const uint32_t seq = ++last_[p];
-    if (p == S) known_[S][S] = seq - 1; // the scalar unit runs in order
-    Issued now{p, seq, what, w, std::move(ranges)};
+    Issued now{p, ++last_[p], what, w, ranges};
     for (const Issued& o : open_)
         if (o.seq > known_[p][o.pipe]) check(o, now);
-    open_.push_back(std::move(now));
+    for (const Issued& o : scalars_)
+        if (o.seq > known_[p][S]) check(o, now);
+    open_.push_back(now);
+    if (++since_prune_ >= 64) prune();
+}
+
+void Order::issue_scalar(const char* what, const Range& range, Where w)
+{
+    const uint32_t seq = ++last_[S];
+    known_[S][S] = seq;
+    Issued now{S, seq, what, w, {}};
+    now.ranges.add(range);
+    for (const Issued& o : open_)
+        if (o.seq > known_[S][o.pipe]) check(o, now);
+    // A spin repeats a few reads: the newest of equal ones says all.
+    const size_t n = scalars_.size();
+    for (size_t i = 0; i < 8 && i < n; i++) {
+        Issued& o = scalars_[n - 1 - i];
+        const Range& r = o.ranges.at[0];
+        if (r.lo == range.lo && r.len == range.len && r.space == range.space && r.write == range.write) {
+            o = now;
+            return;
+        }
+    }
+    scalars_.push_back(now);
     if (++since_prune_ >= 64) prune();
 }
 
@@ -75,8 +97,8 @@ void Order::prune()
     Clock all = known_[0];
     for (const Clock& c : known_)
         for (int q = 0; q < PIPE_COUNT; q++) all[q] = std::min(all[q], c[q]);
-    while (!open_.empty() && (open_.size() > REMEMBERED || open_.front().seq <= all[open_.front().pipe]))
-        open_.pop_front();
+    for (std::deque<Issued>* list : {&open_, &scalars_})
+        while (!list->empty() && (list->size() > REMEMBERED || list->front().seq <= all[list->front().pipe])) list->pop_front();
 }
 
 // What the waiting pipe will know: all the setting pipe issued before, and all that pipe knew.
@@ -101,6 +123,7 @@ void Order::barrier(Pipe p)
     }
     for (Clock& c : known_) c = last_;
     open_.clear();
+    scalars_.clear();
 }
 
 } // namespace km

@@ -118,7 +118,7 @@ Fiber* Launch::pick()
 void Launch::nobody_can_run(uint32_t& rounds)
 {
     rounds++;
-    if (closed || rounds > 20) { // at last, what the hardware would have done long ago
+    if (closed || rounds > 3) { // at last, what the hardware would have done long ago
         const uint32_t n = static_cast<uint32_t>(fibers.size()), start = random.below(n);
         for (uint32_t i = 0; i < n; i++) {
             Fiber& f = *fibers[(start + i) % n];

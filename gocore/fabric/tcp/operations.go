@@ -202,7 +202,7 @@ func (t *Transport) putHere(ref fabric.Ref, src []byte) error {
 	if err != nil {
 		return err
 	}
-	copy(mem, src)
+	fabric.Store(mem, src)
 	t.c.Memory.Ring()
 	return nil
 }
@@ -212,12 +212,12 @@ func (t *Transport) getHere(dst []byte, ref fabric.Ref) error {
 	if err != nil {
 		return err
 	}
-	copy(dst, mem)
+	fabric.Load(dst, mem)
 	return nil
 }
 
 func (t *Transport) putSignalHere(ref fabric.Ref, src []byte, sig fabric.Ref, op fabric.SignalOp, value uint64) error {
-	update, err := signalUpdate(op, value)
+	update, err := fabric.SignalUpdate(op, value)
 	if err != nil {
 		return err
 	}

@@ -6,8 +6,6 @@ import (
 	"net"
 	"sync"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // outboxLimit is how many sealed bytes may wait for the socket before senders wait for room.
@@ -127,16 +125,16 @@ func (o *outbox) state() (left int, room chan struct{}, err error) {
 func (o *outbox) try(b []byte) (n int, err error) {
 	werr := o.rc.Write(func(fd uintptr) bool {
 		for {
-			n, err = unix.Write(int(fd), b)
-			if err != unix.EINTR {
+			n, err = syscall.Write(int(fd), b) // not unix.Write: this one tells the race detector that bytes carry order
+			if err != syscall.EINTR {
 				return true
 			}
 		}
 	})
-	if n < 0 || err == unix.EAGAIN {
+	if n < 0 || err == syscall.EAGAIN {
 		n = 0
 	}
-	if err == unix.EAGAIN {
+	if err == syscall.EAGAIN {
 		err = nil
 	}
 	if werr != nil {

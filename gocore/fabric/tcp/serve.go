@@ -11,6 +11,9 @@ import (
 	"goshmem/gocore/status"
 )
 
+// small is up to which size a payload is stored in one go.
+const small = 4096
+
 // target is the serving end of one connection. One goroutine owns all of it.
 type target struct {
 	pe    int // the initiator
@@ -103,7 +106,17 @@ func (t *target) put(ctx context.Context, h header) error {
 		return t.refuse(ctx, 0, err)
 	}
 	t.dirty = true
-	_, err = io.ReadFull(t.in, mem)
+	if len(mem) > small {
+		fabric.Barrier() // after every earlier put, as the initiator may have fenced
+		_, err = io.ReadFull(t.in, mem)
+		return err
+	}
+	part, err := t.in.Peek(len(mem)) // whole: the payload may lie across two reads, and a word must not be torn
+	if err != nil {
+		return err
+	}
+	fabric.Store(mem, part)
+	_, err = t.in.Discard(len(mem))
 	return err
 }
 
@@ -124,7 +137,7 @@ func (t *target) atomic(ctx context.Context, h header) error {
 }
 
 func (t *target) signal(ctx context.Context, h header) error {
-	op, err := signalUpdate(fabric.SignalOp(h.op), h.operand)
+	op, err := fabric.SignalUpdate(fabric.SignalOp(h.op), h.operand)
 	if err == nil {
 		_, err = t.mem.Atomic(h.ref, op)
 	}
@@ -166,15 +179,4 @@ func (t *target) protocol(ctx context.Context, cause error) error {
 	}
 	_ = t.out.empty(ctx)
 	return err
-}
-
-// signalUpdate is a signal operation as an atomic update.
-func signalUpdate(op fabric.SignalOp, value uint64) (fabric.Atomic, error) {
-	switch op {
-	case fabric.SignalSet:
-		return fabric.Atomic{Op: fabric.Set, Width: 8, Operand: value, NoReply: true}, nil
-	case fabric.SignalAdd:
-		return fabric.Atomic{Op: fabric.Add, Width: 8, Operand: value, NoReply: true}, nil
-	}
-	return fabric.Atomic{}, status.New(status.InvalidArgument, "put_signal", "there is no signal operation %d", op)
 }

@@ -141,7 +141,8 @@ class Collectives:
         operator = int(opts.reduceOp.op)
         for root, part in enumerate(parts):
             source, target = types.as_parts(part, operator), types.as_parts(output, operator)
-            works.append(self._reduce(source, target.view(source.shape), operator, root, opts, sync))
+            target = target.view(source.shape) if root == self._channel.rank else target
+            works.append(self._reduce(source, target, operator, root, opts, sync))
         return self._channel.joint(works)
 
     def reduce_scatter_single(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None) -> Work:

@@ -17,7 +17,7 @@ usage: ./build.sh VERB [OPTION...]
        --quick               fewer sizes, for a change in progress
   lib [OUT]                builds libshmem.so into python/shmem/lib (or OUT)
   wheel [DIR]              builds the wheel into dist (or DIR)
-  kernels [ARG...]         builds the Ascend C kernels for the CPU model and runs their tests
+  kernels [TARGET...]      builds the Ascend C kernels for the CPU model and runs their tests (make targets)
   bench [--json FILE] [FILTER]
                            measures ours, the floor, OSHMEM and gloo in one run and prints tables with bars
   race                     Go tests under the race detector
@@ -175,9 +175,18 @@ verb_bench() {
 }
 
 verb_kernels() {
-  use_venv
-  [ -x kernels/build.sh ] || die "kernels/build.sh is not there: the kernels are not part of this tree yet"
-  exec kernels/build.sh "$@"
+  local cxx="" found
+  for found in "${CXX:-}" clang++ clang++-19 clang++-16 clang++-14; do
+    [ -n "$found" ] && command -v "${found%% *}" >/dev/null && { cxx="$found"; break; }
+  done
+  if [ -z "$cxx" ]; then
+    use_venv
+    "$PY" -c 'import ziglang' 2>/dev/null || { say "no clang++: installing ziglang"; "$PY" -m pip install --quiet ziglang; }
+    cxx="$PY -m ziglang c++"
+  fi
+  command -v make >/dev/null || die "kernels: make was not found"
+  mkdir -p build/kernels
+  exec make -C kernels -j"$(nproc)" OUT="$ROOT/build/kernels" CXX="$cxx" "${@:-check}"
 }
 
 verb_race() {

@@ -11,8 +11,9 @@ from typing import Any, List
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-import library  # noqa: E402
 from setuptools import build_meta  # noqa: E402
+
+import library  # noqa: E402
 
 build_sdist = build_meta.build_sdist
 build_wheel = build_meta.build_wheel

@@ -56,9 +56,7 @@ def find(world: Any, address: int) -> Block:
     if known is None:
         from ._errors import NotSymmetricError
 
-        raise NotSymmetricError(
-            f"the memory at 0x{address:x} is symmetric but no tensor or Buffer of this process holds it any more", operation="block_of"
-        )
+        raise NotSymmetricError(f"the memory at 0x{address:x} is symmetric but no tensor or Buffer of this process holds it any more", operation="block_of")
     return known
 
 

@@ -69,7 +69,9 @@ def _poll(store: Any, key: str, timeout: float, size: int) -> bytes:
     pause = 0.001
     while not store.check([key]):
         if time.monotonic() > deadline:
-            raise RendezvousError(f"init: PE 0 of {size} did not publish its unique id within {timeout:.1f} s (key {key!r}); is rank 0 running and calling shmem.init?")
+            raise RendezvousError(
+                f"init: PE 0 of {size} did not publish its unique id within {timeout:.1f} s (key {key!r}); is rank 0 running and calling shmem.init?"
+            )
         time.sleep(pause)
         pause = min(pause * 1.5, 0.02)
     return bytes.fromhex(store.get(key).decode())

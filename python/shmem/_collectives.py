@@ -154,7 +154,7 @@ def all_reduce(
     _reduction("all_reduce", here, target)
     _sizes("all_reduce", target.nbytes, here.nbytes, "out")
     code = _operator(op, here, "all_reduce")
-    return _run("ALL_REDUCE", team, here, target, here.count, timeout, async_op, place, dtype=here.code, op=code, scale=scale)
+    return _run("ALL_REDUCE", team, here, target, here.elements, timeout, async_op, place, dtype=here.code, op=code, scale=scale)
 
 
 def reduce(
@@ -180,7 +180,7 @@ def reduce(
     else:
         target, here = None, _operand.source(t, "t")
     code = _operator(op, here, "reduce")
-    return _run("REDUCE", members, here, target, here.count, timeout, async_op, place, dtype=here.code, op=code, root=root, scale=scale)
+    return _run("REDUCE", members, here, target, here.elements, timeout, async_op, place, dtype=here.code, op=code, root=root, scale=scale)
 
 
 def all_gather(out: Any, t: Any, *, team: Optional[Team] = None, timeout: Optional[float] = None, async_op: bool = False) -> Any:
@@ -207,7 +207,7 @@ def reduce_scatter(
     _reduction("reduce_scatter", here, target)
     _sizes("reduce_scatter", here.nbytes, target.nbytes * members.size, "t")
     code = _operator(op, here, "reduce_scatter")
-    return _run("REDUCE_SCATTER", members, here, target, target.count, timeout, async_op, out, dtype=here.code, op=code, scale=scale)
+    return _run("REDUCE_SCATTER", members, here, target, target.elements, timeout, async_op, out, dtype=here.code, op=code, scale=scale)
 
 
 def all_to_all(out: Any, t: Any, *, team: Optional[Team] = None, timeout: Optional[float] = None, async_op: bool = False) -> Any:
@@ -215,8 +215,8 @@ def all_to_all(out: Any, t: Any, *, team: Optional[Team] = None, timeout: Option
     members = resolve(team)
     target, here = _operand.target(out, "out"), _operand.source(t, "t")
     _sizes("all_to_all", target.nbytes, here.nbytes, "out")
-    if here.count % members.size:
-        raise InvalidArgumentError(f"all_to_all: {here.count} elements do not split over {members.size} ranks; use all_to_all_v")
+    if here.elements % members.size:
+        raise InvalidArgumentError(f"all_to_all: {here.elements} elements do not split over {members.size} ranks; use all_to_all_v")
     return _run("ALL_TO_ALL", members, here, target, here.nbytes // members.size, timeout, async_op, out)
 
 

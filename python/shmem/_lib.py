@@ -51,10 +51,7 @@ class Library:
             setattr(self, name[len("gshmem_") :], _bind(self._dll, path, name, prototype))
         have = self.abi_version()
         if have != _abi.ABI_VERSION:
-            raise LibraryError(
-                f"{path} has ABI version {have}, this Python package needs {_abi.ABI_VERSION}; "
-                "reinstall so that both come from one build"
-            )
+            raise LibraryError(f"{path} has ABI version {have}, this Python package needs {_abi.ABI_VERSION}; reinstall so that both come from one build")
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """Tells type checkers that the bound functions exist; only a missing name comes here."""

@@ -37,7 +37,7 @@ class Buffer:
         self._format = format
         self._address = address
         whole = memoryview(_block.exporter(address, nbytes, block)).cast("B")
-        self._data: Optional[memoryview] = whole[:nbytes].cast(format)
+        self._data: Optional[memoryview] = whole[:nbytes].cast(format)  # type: ignore[call-overload]
 
     @property
     def data(self) -> memoryview:

@@ -19,7 +19,7 @@ class Operand(NamedTuple):
 
     address: int
     nbytes: int
-    count: int
+    elements: int
     itemsize: int
     code: int  # dtype of gshmem.h, 0 when reductions cannot use it
     name: str  # of the dtype, for messages
@@ -63,9 +63,7 @@ def _of_buffer(value: Any, writable: bool, role: str) -> Operand:
     try:
         view = memoryview(value)
     except TypeError:
-        raise InvalidArgumentError(
-            f"{role} is a {type(value).__name__}; give a torch tensor, a shmem.Buffer or an object with the buffer protocol"
-        ) from None
+        raise InvalidArgumentError(f"{role} is a {type(value).__name__}; give a torch tensor, a shmem.Buffer or an object with the buffer protocol") from None
     if not view.c_contiguous:
         raise InvalidArgumentError(f"{role} is a buffer with gaps (strides {view.strides}); give a contiguous one")
     if writable and view.readonly:

@@ -114,7 +114,7 @@ def _strided(name: str, dst: Any, src: Any, dst_stride: int, src_stride: int, co
     if dst_stride < 1 or src_stride < 1:
         raise InvalidArgumentError(f"{name}: strides are {dst_stride} and {src_stride}; they are counted in elements and at least 1")
     far_stride, near_stride = (dst_stride, src_stride) if name == "iput" else (src_stride, dst_stride)
-    room = min(_elements(there.count, far_stride), _elements(here.count, near_stride))
+    room = min(_elements(there.elements, far_stride), _elements(here.elements, near_stride))
     many = room if count is None else count
     if not 0 <= many <= room:
         raise InvalidArgumentError(f"{name}: {many} elements at these strides leave dst or src (at most {room})")
@@ -287,8 +287,8 @@ def from_bits(bits: int, operand: _operand.Operand) -> Any:
 def element(value: Any, index: int, role: str) -> Tuple[_operand.Operand, int]:
     """The operand and the address of its element at a flat index; raises when there is none."""
     operand = _operand.symmetric(value, role)
-    if not 0 <= index < operand.count:
-        raise InvalidArgumentError(f"{role}: index {index} leaves 0..{operand.count - 1}")
+    if not 0 <= index < operand.elements:
+        raise InvalidArgumentError(f"{role}: index {index} leaves 0..{operand.elements - 1}")
     return operand, operand.address + index * operand.itemsize
 
 

@@ -218,7 +218,9 @@ def init(
     """
     global _current
     if _current is not None and _current.alive:
-        raise ShmemError(f"init: already initialized ({_current!r}); call shmem.finalize() first, or make another world with shmem.World(...)", operation="init")
+        raise ShmemError(
+            f"init: already initialized ({_current!r}); call shmem.finalize() first, or make another world with shmem.World(...)", operation="init"
+        )
     _current = World(
         rank,
         size,

@@ -20,7 +20,8 @@ def run(*arguments, timeout=60, **more):
 
 
 def test_world_from_the_launcher():
-    code = "import shmem; shmem.init(); a = __import__('array').array('q', [shmem.my_pe()]); shmem.all_reduce(a); print(shmem.my_pe(), shmem.n_pes(), a[0]); shmem.finalize()"
+    code = "import array, shmem; shmem.init(); a = array.array('q', [shmem.my_pe()]); shmem.all_reduce(a); "
+    code += "print(shmem.my_pe(), shmem.n_pes(), a[0]); shmem.finalize()"
     done = run("-n", "3", sys.executable, "-c", code)
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.split("\n")) == ["", "0 3 3", "1 3 3", "2 3 3"]
@@ -28,7 +29,10 @@ def test_world_from_the_launcher():
 
 def test_eight_jobs_at_once():
     code = "import shmem; shmem.init(timeout=60); shmem.barrier(); print(shmem.n_pes()); shmem.finalize()"
-    jobs = [subprocess.Popen([*RUN, "-n", "2", sys.executable, "-c", code], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(8)]
+    jobs = [
+        subprocess.Popen([*RUN, "-n", "2", sys.executable, "-c", code], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(8)
+    ]
     for job in jobs:
         out, err = job.communicate(timeout=120)
         assert job.returncode == 0 and out.split() == ["2", "2"], err
@@ -49,7 +53,8 @@ def test_a_failure_ends_the_others_and_is_the_status():
 
 
 def test_one_that_ignores_sigterm_is_killed():
-    code = "import os, signal, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(0.3); sys.exit(3) if os.environ['SHMEM_RANK'] == '0' else time.sleep(60)"
+    code = "import os, signal, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(0.3); "
+    code += "sys.exit(3) if os.environ['SHMEM_RANK'] == '0' else time.sleep(60)"
     before = time.monotonic()
     done = run("-n", "2", "--grace", "0.5", sys.executable, "-c", code)
     assert done.returncode == 3 and time.monotonic() - before < 20
@@ -71,7 +76,15 @@ def test_control_c_reaches_every_process():
     assert out.count("interrupted") == 2
 
 
-@pytest.mark.parametrize("arguments, words", [(("-n", "0", "true"), "at least 1"), (("-n", "2"), "no program"), (("-n", "2", "/nonexistent"), "no command"), (("-n", "2", "-x", "A", "true"), "NAME=VALUE")])
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (("-n", "0", "true"), "at least 1"),
+        (("-n", "2"), "no program"),
+        (("-n", "2", "/nonexistent"), "no command"),
+        (("-n", "2", "-x", "A", "true"), "NAME=VALUE"),
+    ],
+)
 def test_bad_command_lines(arguments, words):
     done = run(*arguments)
     assert done.returncode == 2 and words in done.stderr
@@ -111,7 +124,7 @@ def test_config_check():
 def test_a_c_program(tmp_path):
     source = tmp_path / "hello.c"
     source.write_text(
-        '#include <gshmem.h>\n#include <stdio.h>\nint main(void) {\n  gshmem_options o = {.size = sizeof o, .me = -1, .n = -1, .heap_bytes = 1 << 24};\n'
+        "#include <gshmem.h>\n#include <stdio.h>\nint main(void) {\n  gshmem_options o = {.size = sizeof o, .me = -1, .n = -1, .heap_bytes = 1 << 24};\n"
         "  uint64_t world, team, block; void *at;\n"
         '  if (gshmem_init(&o, &world, &team)) { fprintf(stderr, "%s\\n", gshmem_last_error()); return 1; }\n'
         "  int me = gshmem_my_pe(world), n = gshmem_n_pes(world);\n"

@@ -81,7 +81,7 @@ def tensors_survive(ctx):
         shmem.put(t, torch.zeros(1000), 0)  # of another world
     u = shmem.zeros(1000)
     assert u.data_ptr() != t.data_ptr() and bool((t == 2 * (ctx.me + 1)).all())
-    del u, t, view
+    view = u = t = None
     gc.collect()
     shmem.finalize(20)
     shmem.finalize(20)

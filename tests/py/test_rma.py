@@ -183,7 +183,16 @@ def test_strided(pool):
 
 
 def single_values(ctx):
-    for dtype, value in ((torch.uint8, 200), (torch.int16, -3000), (torch.int32, -(2**31)), (torch.int64, 2**62 + 1), (torch.float32, 1.5), (torch.float64, -0.1), (torch.bool, True), (torch.float16, 0.25)):
+    for dtype, value in (
+        (torch.uint8, 200),
+        (torch.int16, -3000),
+        (torch.int32, -(2**31)),
+        (torch.int64, 2**62 + 1),
+        (torch.float32, 1.5),
+        (torch.float64, -0.1),
+        (torch.bool, True),
+        (torch.float16, 0.25),
+    ):
         t = shmem.zeros(5, dtype=dtype)
         shmem.p(t, value, right(ctx), index=3)
         shmem.barrier()

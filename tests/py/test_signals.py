@@ -56,7 +56,15 @@ def comparisons(ctx):
         t = shmem.zeros(3, dtype=dtype)
         low = -3 if dtype.is_signed else 3
         shmem.p(t, low, ctx.me, index=1)
-        for op, value, true in (("==", low, True), ("!=", low, False), (">", low, False), (">=", low, True), ("<", low + 1, True), ("<=", low - 1, False), ("<", 0, low < 0)):
+        for op, value, true in (
+            ("==", low, True),
+            ("!=", low, False),
+            (">", low, False),
+            (">=", low, True),
+            ("<", low + 1, True),
+            ("<=", low - 1, False),
+            ("<", 0, low < 0),
+        ):
             assert shmem.test(t, op, value, index=1) is true, (dtype, op, value)
             if true:
                 assert shmem.wait_until(t, op, value, index=1, timeout=5) == low

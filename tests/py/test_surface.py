@@ -186,7 +186,9 @@ def test_library_of_another_version_is_refused(tmp_path):
     assert "ABI version 99" in said and "reinstall" in said
 
 
-@pytest.mark.parametrize("text, bytes_", [("256M", 256 << 20), ("1.5g", 3 << 29), ("64k", 65536), ("2GiB", 2 << 30), (4096, 4096), (None, 0), ("10mb", 10 << 20)])
+@pytest.mark.parametrize(
+    "text, bytes_", [("256M", 256 << 20), ("1.5g", 3 << 29), ("64k", 65536), ("2GiB", 2 << 30), (4096, 4096), (None, 0), ("10mb", 10 << 20)]
+)
 def test_heap_sizes(text, bytes_):
     from shmem._world import heap_bytes
 

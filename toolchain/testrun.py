@@ -1,0 +1,220 @@
+"""Runs the test sections, shows what happens, and ends with one plain line: `N passed, N failed`.
+
+    python toolchain/testrun.py [--sections go --sections py ...] [--transport shm|tcp] [--quick]
+
+Called by `./build.sh test`, which prepares the environment.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as xml
+from typing import Callable, Dict, List, NamedTuple, Optional
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+SECTIONS = ("go", "c", "py", "torch", "kernels")
+
+
+class Tally(NamedTuple):
+    """What one section came to."""
+
+    name: str
+    passed: int
+    failed: int
+    skipped: int
+    seconds: float
+
+
+def shown(name: str) -> None:
+    """Says what starts now."""
+    print(f"\n==> {name}", flush=True)
+
+
+def run_go(options: argparse.Namespace) -> List[Tally]:
+    """Every Go test; the output of those that fail is shown."""
+    go = os.environ.get("SHMEM_GO") or shutil.which("go") or "go"
+    packages = ["./gocore/...", "./capi/...", "./tests/go/..."]
+    packages = [p for p in packages if os.path.isdir(os.path.join(ROOT, p.strip("./").split("/...")[0]))]
+    shown("Go tests")
+    command = [go, "test", "-json", "-timeout", "1200s", *packages]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert process.stdout is not None
+    began = time.monotonic()
+    counts = {"pass": 0, "fail": 0, "skip": 0}
+    said: Dict[str, List[str]] = {}
+    for line in process.stdout:
+        _take_event(line, counts, said)
+    status = process.wait()
+    if status != 0 and counts["fail"] == 0:
+        counts["fail"] = 1  # a package that did not build
+    return [Tally("go", counts["pass"], counts["fail"], counts["skip"], time.monotonic() - began)]
+
+
+def _take_event(line: str, counts: Dict[str, int], said: Dict[str, List[str]]) -> None:
+    try:
+        event = json.loads(line)
+    except ValueError:
+        print(line, end="", flush=True)
+        return
+    key = f"{event.get('Package', '')} {event.get('Test', '')}"
+    action = event.get("Action", "")
+    if action in ("output", "build-output"):
+        said.setdefault(key, []).append(event.get("Output", ""))
+        if action == "build-output":
+            print(event.get("Output", ""), end="")
+        return
+    if action in counts:
+        output = said.pop(key, [])
+        if "Test" in event:
+            counts[action] += 1
+        elif action != "skip":
+            print(f"  {'ok  ' if action == 'pass' else 'FAIL'} {event['Package']} ({event.get('Elapsed', 0):.1f} s)", flush=True)
+        if action == "fail":
+            print("".join(output)[-6000:], flush=True)
+
+
+def run_pytest(name: str, targets: List[str], env: Dict[str, str], extra: List[str]) -> Tally:
+    """One pytest run, counted from its JUnit file."""
+    shown(f"{name}: {' '.join(os.path.relpath(t, ROOT) for t in targets)}")
+    with tempfile.TemporaryDirectory() as folder:
+        report = os.path.join(folder, "report.xml")
+        command = [sys.executable, "-m", "pytest", "--durations=5", f"--junitxml={report}", "-o", "junit_family=xunit1", *extra, *targets]
+        began = time.monotonic()
+        status = subprocess.run(command, cwd=ROOT, env={**os.environ, **env}).returncode
+        seconds = time.monotonic() - began
+        try:
+            suites = list(xml.parse(report).getroot().iter("testsuite"))
+        except (OSError, xml.ParseError):
+            return Tally(name, 0, 1, 0, seconds)
+    total, bad, skipped = (sum(int(s.get(k, 0)) for s in suites) for k in ("tests", "failures", "skipped"))
+    bad += sum(int(s.get("errors", 0)) for s in suites)
+    if status not in (0, 5) and bad == 0:
+        bad = 1
+    return Tally(name, max(0, total - bad - skipped), bad, skipped, seconds)
+
+
+def transports(options: argparse.Namespace) -> List[str]:
+    """shm and tcp, or the one asked for."""
+    return [options.transport] if options.transport else ["shm", "tcp"]
+
+
+# Tests that do not depend on the transport run once.
+_ONCE = ["test_abi.py", "test_surface.py", "test_build.py"]
+
+
+def run_py(options: argparse.Namespace) -> List[Tally]:
+    """The core Python tests, on each transport."""
+    folder = os.path.join(ROOT, "tests", "py")
+    files = sorted(f for f in os.listdir(folder) if f.startswith("test_") and f.endswith(".py"))
+    tallies = [run_pytest("py once", [os.path.join(folder, f) for f in files if f in _ONCE], {}, [])]
+    per = [os.path.join(folder, f) for f in files if f not in _ONCE]
+    for transport in transports(options):
+        env = {"SHMEM_TRANSPORT": transport}
+        if options.quick:
+            env["SHMEM_TEST_SIZES"] = "2,3"
+        tallies.append(run_pytest(f"py {transport}", per, env, []))
+    return tallies
+
+
+def run_torch(options: argparse.Namespace) -> List[Tally]:
+    """The torch.distributed tests; the core set also over tcp."""
+    folder = os.path.join(ROOT, "tests", "py", "torch")
+    if not any(f.startswith("test_") for f in os.listdir(folder)) if os.path.isdir(folder) else True:
+        return []
+    tallies = []
+    for transport in transports(options):
+        extra = ["-m", "core"] if transport == "tcp" and options.transport is None else []
+        tallies.append(run_pytest(f"torch {transport}", [folder], {"SHMEM_TRANSPORT": transport}, extra))
+    return tallies
+
+
+def run_c(options: argparse.Namespace) -> List[Tally]:
+    """The library's face: exported symbols, the header in C and C++, the C floor program."""
+    began = time.monotonic()
+    shown("C: exported symbols and headers")
+    passed = failed = 0
+    for check in (symbols_are_the_map, header_compiles_alone):
+        try:
+            words = check()
+        except (OSError, subprocess.CalledProcessError, AssertionError) as problem:
+            failed += 1
+            print(f"  FAIL {check.__name__}: {problem}")
+        else:
+            passed += 1
+            print(f"  ok   {check.__name__}: {words}")
+    return [Tally("c", passed, failed, 0, time.monotonic() - began)]
+
+
+def _library() -> str:
+    done = subprocess.run([sys.executable, "-c", "from shmem import _lib; print(_lib.library_path())"], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def symbols_are_the_map() -> str:
+    """Exactly the symbols of the version script are exported."""
+    said = subprocess.run(["nm", "-D", "--defined-only", _library()], capture_output=True, text=True, check=True).stdout
+    exported = {line.split()[-1].split("@")[0] for line in said.splitlines() if line.split()[1] not in ("A",)}
+    with open(os.path.join(ROOT, "capi", "shmem.map"), encoding="utf-8") as file:
+        text = re.sub(r"/\*.*?\*/|#[^\n]*", " ", file.read(), flags=re.S)
+    wanted = set(re.findall(r"([A-Za-z_]\w*)\s*;", text.split("local:")[0]))
+    assert exported == wanted, f"exported and not in the map: {sorted(exported - wanted)}; in the map and not exported: {sorted(wanted - exported)}"
+    return f"{len(exported)} symbols"
+
+
+def header_compiles_alone() -> str:
+    """gshmem.h is complete as C99 and as C++11, with every warning an error."""
+    header = os.path.join(ROOT, "capi", "include", "gshmem.h")
+    compilers = [(c, "c", "c99") for c in ("gcc", "clang") if shutil.which(c)] + [(c, "c++", "c++11") for c in ("g++", "clang++") if shutil.which(c)]
+    for compiler, language, standard in compilers:
+        command = [compiler, "-x", language, f"-std={standard}", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", header]
+        subprocess.run(command, check=True)
+    assert compilers, "no gcc or clang on the PATH"
+    return ", ".join(c for c, _, _ in compilers)
+
+
+def run_kernels(options: argparse.Namespace) -> List[Tally]:
+    """The kernels under the CPU model, by `build.sh kernels`."""
+    if not os.path.exists(os.path.join(ROOT, "kernels", "Makefile")):
+        return []
+    shown("kernels under the CPU model")
+    began = time.monotonic()
+    done = subprocess.run([os.path.join(ROOT, "build.sh"), "kernels"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    counted = re.findall(r"(\d+) passed, (\d+) failed", done.stdout)
+    print(done.stdout[-4000:], flush=True)
+    passed, failed = (sum(int(c[i]) for c in counted) for i in (0, 1))
+    if done.returncode != 0 and failed == 0:
+        failed = 1
+    return [Tally("kernels", passed, failed, 0, time.monotonic() - began)]
+
+
+RUNNERS: Dict[str, Callable[[argparse.Namespace], List[Tally]]] = {"go": run_go, "c": run_c, "py": run_py, "torch": run_torch, "kernels": run_kernels}
+
+
+def main(arguments: Optional[List[str]] = None) -> int:
+    """Runs what is asked for; the exit status is 0 when nothing failed and something ran."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sections", action="append", choices=SECTIONS)
+    parser.add_argument("--transport", choices=("shm", "tcp"))
+    parser.add_argument("--quick", action="store_true")
+    options = parser.parse_args(arguments)
+    tallies: List[Tally] = []
+    for section in options.sections or SECTIONS:
+        tallies += RUNNERS[section](options)
+    print(f"\n{'section':<12}{'passed':>8}{'failed':>8}{'skipped':>9}{'seconds':>9}")
+    for t in tallies:
+        print(f"{t.name:<12}{t.passed:>8}{t.failed:>8}{t.skipped:>9}{t.seconds:>9.0f}")
+    passed, failed, skipped = (sum(t[i] for t in tallies) for i in (1, 2, 3))
+    print(f"{passed} passed, {failed} failed, {skipped} skipped" if skipped else f"{passed} passed, {failed} failed")
+    return 0 if failed == 0 and passed > 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

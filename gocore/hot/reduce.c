@@ -16,13 +16,23 @@ int hot_reduce_supported(int dtype, int redop) {
 
 /* ---- instruction set: found out once, at load -------------------------------------------------------------------- */
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+
+/* Not every compiler's __builtin_cpu_supports knows the name. */
+static int has_f16c(void) {
+  unsigned a, b, c = 0, d;
+  return __get_cpuid(1, &a, &b, &c, &d) && (c >> 29 & 1u);
+}
+#endif
+
 static int level_best(void) {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("bmi2"))
     return 2;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2")) return 1;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && has_f16c()) return 1;
 #endif
   return 0;
 }

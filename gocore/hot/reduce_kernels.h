@@ -64,36 +64,96 @@ static inline void spread(const hot_reduction *r, uint64_t at, uint64_t bytes) {
 #define KERNEL(NAME, S, A, LD, ST, OP, PRE, FIN) \
   KERNEL_HEAD(NAME, S) BLOCKED(S, A, LD, ST, OP, PRE, FIN) KERNEL_TAIL(S)
 
-#define FUSED(NAME, S, A, LD, ST, OP, PRE, FIN)                                                                  \
-  KERNEL_HEAD(NAME, S)                                                                                           \
-  if (r->nsrc == 2) {                                                                                            \
-    const S *a = SRC(S, 0), *b = SRC(S, 1);                                                                      \
-    LOOP(uint64_t i = 0; i < len; i++) {                                                                         \
-      A x = PRE(LD(a[i]));                                                                                       \
-      x = OP(x, PRE(LD(b[i])));                                                                                  \
-      d[i] = ST(FIN(x));                                                                                         \
-    }                                                                                                            \
-  } else if (r->nsrc == 3) {                                                                                     \
-    const S *a = SRC(S, 0), *b = SRC(S, 1), *c = SRC(S, 2);                                                      \
-    LOOP(uint64_t i = 0; i < len; i++) {                                                                         \
-      A x = PRE(LD(a[i]));                                                                                       \
-      x = OP(x, PRE(LD(b[i])));                                                                                  \
-      x = OP(x, PRE(LD(c[i])));                                                                                  \
-      d[i] = ST(FIN(x));                                                                                         \
-    }                                                                                                            \
-  } else if (r->nsrc == 4) {                                                                                     \
-    const S *a = SRC(S, 0), *b = SRC(S, 1), *c = SRC(S, 2), *e = SRC(S, 3);                                      \
-    LOOP(uint64_t i = 0; i < len; i++) {                                                                         \
-      A x = PRE(LD(a[i]));                                                                                       \
-      x = OP(x, PRE(LD(b[i])));                                                                                  \
-      x = OP(x, PRE(LD(c[i])));                                                                                  \
-      x = OP(x, PRE(LD(e[i])));                                                                                  \
-      d[i] = ST(FIN(x));                                                                                         \
-    }                                                                                                            \
-  } else {                                                                                                       \
-    BLOCKED(S, A, LD, ST, OP, PRE, FIN)                                                                          \
-  }                                                                                                              \
+/* One pass over n sources (named a, b, c, e) and as many destinations as STORE names. */
+#define PASS_2(S, A, LD, ST, OP, PRE, FIN, STORE)                   \
+  LOOP(uint64_t i = 0; i < len; i++) {                              \
+    A x = PRE(LD(a[i]));                                            \
+    x = OP(x, PRE(LD(b[i])));                                       \
+    S y = ST(FIN(x));                                               \
+    STORE;                                                          \
+  }
+#define PASS_3(S, A, LD, ST, OP, PRE, FIN, STORE)                   \
+  LOOP(uint64_t i = 0; i < len; i++) {                              \
+    A x = PRE(LD(a[i]));                                            \
+    x = OP(x, PRE(LD(b[i])));                                       \
+    x = OP(x, PRE(LD(c[i])));                                       \
+    S y = ST(FIN(x));                                               \
+    STORE;                                                          \
+  }
+#define PASS_4(S, A, LD, ST, OP, PRE, FIN, STORE)                   \
+  LOOP(uint64_t i = 0; i < len; i++) {                              \
+    A x = PRE(LD(a[i]));                                            \
+    x = OP(x, PRE(LD(b[i])));                                       \
+    x = OP(x, PRE(LD(c[i])));                                       \
+    x = OP(x, PRE(LD(e[i])));                                       \
+    S y = ST(FIN(x));                                               \
+    STORE;                                                          \
+  }
+#define DST(S, k) ((S *)r->dst[k] + done)
+
+/* 2, 3 and 4 sources in registers; where every source has a destination (an all_reduce in place of the peers' memory), all are
+   stored at once. */
+#define FUSED(NAME, S, A, LD, ST, OP, PRE, FIN)                                                              \
+  KERNEL_HEAD(NAME, S)                                                                                       \
+  const S *a = SRC(S, 0), *b = r->nsrc > 1 ? SRC(S, 1) : a, *c = r->nsrc > 2 ? SRC(S, 2) : a;                \
+  const S *e = r->nsrc > 3 ? SRC(S, 3) : a;                                                                  \
+  if (r->nsrc == 2 && r->ndst == 2) {                                                                        \
+    S *d1 = DST(S, 1);                                                                                       \
+    PASS_2(S, A, LD, ST, OP, PRE, FIN, d[i] = d1[i] = y)                                                     \
+    continue;                                                                                                \
+  }                                                                                                          \
+  if (r->nsrc == 4 && r->ndst == 4) {                                                                        \
+    S *d1 = DST(S, 1), *d2 = DST(S, 2), *d3 = DST(S, 3);                                                     \
+    PASS_4(S, A, LD, ST, OP, PRE, FIN, d[i] = d1[i] = d2[i] = d3[i] = y)                                     \
+    continue;                                                                                                \
+  }                                                                                                          \
+  if (r->nsrc == 2) {                                                                                        \
+    PASS_2(S, A, LD, ST, OP, PRE, FIN, d[i] = y)                                                             \
+  } else if (r->nsrc == 3) {                                                                                 \
+    PASS_3(S, A, LD, ST, OP, PRE, FIN, d[i] = y)                                                             \
+  } else if (r->nsrc == 4) {                                                                                 \
+    PASS_4(S, A, LD, ST, OP, PRE, FIN, d[i] = y)                                                             \
+  } else {                                                                                                   \
+    BLOCKED(S, A, LD, ST, OP, PRE, FIN)                                                                      \
+  }                                                                                                          \
   KERNEL_TAIL(S)
+
+/* As KERNEL for formats that are converted in bulk (LOAD and STORE take arrays): one conversion a source, then plain loops. */
+#define CONVERTED(NAME, S, LOAD, STORE, OP, PRE, FIN)                              \
+  KERNEL_HEAD(NAME, S)                                                             \
+  float acc[BLOCK], in[BLOCK];                                                     \
+  LOAD(acc, SRC(S, 0), len);                                                       \
+  LOOP(uint64_t i = 0; i < len; i++) acc[i] = PRE(acc[i]);                         \
+  for (int k = 1; k < r->nsrc; k++) {                                              \
+    LOAD(in, SRC(S, k), len);                                                      \
+    LOOP(uint64_t i = 0; i < len; i++) acc[i] = OP(acc[i], PRE(in[i]));            \
+  }                                                                                \
+  LOOP(uint64_t i = 0; i < len; i++) acc[i] = FIN(acc[i]);                         \
+  STORE(d, acc, len);                                                              \
+  KERNEL_TAIL(S)
+
+#if defined(HALF_WIDTH)
+/* The processor converts HALF_WIDTH halves at once (HALF_LOAD, HALF_STORE); the rest goes one by one. */
+static inline void halves_load(float *restrict to, const s_u16 *restrict from, uint64_t n) {
+  uint64_t i = 0;
+  for (; i + HALF_WIDTH <= n; i += HALF_WIDTH) HALF_LOAD(to + i, from + i);
+  for (; i < n; i++) to[i] = num_from_f16(from[i]);
+}
+
+static inline void halves_store(s_u16 *restrict to, const float *restrict from, uint64_t n) {
+  uint64_t i = 0;
+  for (; i + HALF_WIDTH <= n; i += HALF_WIDTH) HALF_STORE(to + i, from + i);
+  for (; i < n; i++) to[i] = num_to_f16(from[i]);
+}
+#else
+static inline void halves_load(float *restrict to, const s_u16 *restrict from, uint64_t n) {
+  LOOP(uint64_t i = 0; i < n; i++) to[i] = num_from_f16(from[i]);
+}
+
+static inline void halves_store(s_u16 *restrict to, const float *restrict from, uint64_t n) {
+  LOOP(uint64_t i = 0; i < n; i++) to[i] = num_to_f16(from[i]);
+}
+#endif
 
 /* ---- operators. Integers wrap: they are computed unsigned and at least 32 bits wide. ----------------------------- */
 
@@ -151,7 +211,12 @@ KERNEL(k_xor_bool, s_u8, uint8_t, TRUTH, AS_IS, O_XOR, AS_IS, AS_IS)
   KERNEL(k_premul_##W, S, A, LD, ST, O_ADD, SCALE, AS_IS)
 FLOATING(f32, s_f32, float, AS_IS, AS_IS, DIV_F32, SCALE_F32, FUSED)
 FLOATING(f64, s_f64, double, AS_IS, AS_IS, DIV_F64, SCALE_F64, FUSED)
-FLOATING(f16, s_u16, float, num_from_f16, num_to_f16, DIV_F32, SCALE_F32, FUSED)
+CONVERTED(k_sum_f16, s_u16, halves_load, halves_store, O_ADD, AS_IS, AS_IS)
+CONVERTED(k_prod_f16, s_u16, halves_load, halves_store, O_MUL, AS_IS, AS_IS)
+CONVERTED(k_min_f16, s_u16, halves_load, halves_store, O_FMIN, AS_IS, AS_IS)
+CONVERTED(k_max_f16, s_u16, halves_load, halves_store, O_FMAX, AS_IS, AS_IS)
+CONVERTED(k_avg_f16, s_u16, halves_load, halves_store, O_ADD, AS_IS, DIV_F32)
+CONVERTED(k_premul_f16, s_u16, halves_load, halves_store, O_ADD, SCALE_F32, AS_IS)
 FLOATING(bf16, s_u16, float, num_from_bf16, num_to_bf16, DIV_F32, SCALE_F32, FUSED)
 FLOATING(e4m3fn, s_u8, float, num_from_e4m3fn, num_to_e4m3fn, DIV_F32, SCALE_F32, KERNEL)
 FLOATING(e5m2, s_u8, float, num_from_e5m2, num_to_e5m2, DIV_F32, SCALE_F32, KERNEL)

@@ -109,6 +109,7 @@ int32_t hot_coll_check(hot_coll *c) {
   if (a->op < HOT_OP_BARRIER || a->op >= HOT_OP_LIMIT) return refuse(c, HOT_WHY_OP, GSHMEM_EINVAL);
   c->desc = (hot_desc){.op = a->op, .root = -1};
   if (a->op == HOT_OP_BARRIER || a->op == HOT_OP_SYNC) return HOT_OK;
+  if (a->op == HOT_OP_EXCHANGE) c->desc.redop = a->redop; /* what it is about */
   if (rooted(a->op)) {
     if (a->root < 0 || a->root >= t->n) return refuse(c, HOT_WHY_ROOT, GSHMEM_EPE);
     c->desc.root = a->root;
@@ -131,6 +132,16 @@ int32_t hot_coll_check(hot_coll *c) {
   if ((c->in_len && !a->in) || (c->out_len && !a->out)) return refuse(c, HOT_WHY_NULL, GSHMEM_EINVAL);
   if (!overlap_allowed(c)) return refuse(c, HOT_WHY_OVERLAP, GSHMEM_EINVAL);
   return HOT_OK;
+}
+
+int32_t hot_call_check(hot_coll *c, int32_t n, int32_t me, const hot_call *call) {
+  hot_team t = {.n = n, .me = me};
+  memset(c, 0, sizeof *c);
+  c->team = &t;
+  c->call = *call;
+  int32_t st = hot_coll_check(c);
+  c->team = NULL;
+  return st;
 }
 
 /* ---- where the buffers are ----------------------------------------------------------------------------------------- */
@@ -258,9 +269,12 @@ static int take(hot_team *t, uint64_t handle, int queued) {
 }
 
 /* Room that must be there before arriving, as my own part of the operation may need it whatever the others have. */
-static int lacks_room(const hot_coll *c) {
-  if (c->team->n == 1 || !(c->in_len | c->out_len | c->piece) || is_inline(c)) return 0;
-  return is_slab(c) ? !c->team->slab : !c->team->stage;
+static uint32_t lacks(const hot_coll *c, int queued) {
+  const hot_team *t = c->team;
+  if (c->call.op == HOT_OP_BARRIER && !queued && !t->world->direct) return HOT_WHY_QUIET;
+  if (t->n == 1 || !(c->in_len | c->out_len | c->piece) || is_inline(c)) return HOT_WHY_NONE;
+  if (is_slab(c)) return t->slab ? HOT_WHY_NONE : HOT_WHY_SLAB;
+  return t->stage ? HOT_WHY_NONE : HOT_WHY_STAGE;
 }
 
 static int32_t begin(hot_coll *c, hot_team *t, uint64_t handle, const hot_call *call, int64_t deadline_ns, int queued) {
@@ -268,12 +282,12 @@ static int32_t begin(hot_coll *c, hot_team *t, uint64_t handle, const hot_call *
   c->team = t;
   c->call = *call;
   c->culprit = -1;
-  if (!take(t, handle, queued)) return HOT_SLOW;
+  if (!take(t, handle, queued)) return refuse(c, HOT_WHY_TAKEN, HOT_SLOW);
   c->wait.deadline_ns = deadline_ns;
   int32_t st = hot_coll_check(c);
   if (!st && (on_device(t->world, call->in, c->in_len) || on_device(t->world, call->out, c->out_len)))
     st = refuse(c, HOT_WHY_DEVICE, GSHMEM_EUNSUPPORTED);
-  if (!st && lacks_room(c)) st = HOT_SLOW;
+  if (!st && lacks(c, queued)) st = refuse(c, lacks(c, queued), HOT_SLOW);
   if (st) {
     hot_team_leave(t);
     return st;
@@ -288,7 +302,9 @@ static int32_t begin(hot_coll *c, hot_team *t, uint64_t handle, const hot_call *
 }
 
 int32_t hot_coll_begin(hot_coll *c, hot_team *t, const hot_call *call, int64_t deadline_ns, int queued) {
-  return begin(c, t, 0, call, deadline_ns, queued);
+  int32_t st = begin(c, t, 0, call, deadline_ns, queued);
+  c->began_ns = hot_now();
+  return st;
 }
 
 /* ---- after the arrivals ----------------------------------------------------------------------------------------------- */
@@ -356,6 +372,7 @@ static int64_t after(int64_t now, int64_t ns) { return ns < 0 || ns > INT64_MAX 
 static int32_t run_slice(hot_coll *c, int64_t timeout_ns, int64_t slice_ns) {
   int64_t now = hot_now();
   if (timeout_ns == GSHMEM_DEFAULT_TIMEOUT) timeout_ns = c->team->timeout_ns;
+  c->began_ns = now;
   c->wait.deadline_ns = after(now, timeout_ns);
   return hot_coll_run(c, slice_ns == 0 ? 0 : after(now, slice_ns));
 }

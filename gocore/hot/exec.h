@@ -85,10 +85,14 @@ typedef struct hot_call {
 
 enum { HOT_COLL_ARRIVING = 1, HOT_COLL_PLANNING, HOT_COLL_STEPPING, HOT_COLL_FINISHED };
 
-/* Why a call was refused before it arrived (hot_coll.why), for the words. */
+/* Why a call was refused before it arrived (hot_coll.why). */
 enum {
   HOT_WHY_NONE = 0, HOT_WHY_OP, HOT_WHY_ROOT, HOT_WHY_DTYPE, HOT_WHY_REDOP, HOT_WHY_SIZE, HOT_WHY_OVERLAP, HOT_WHY_NULL,
-  HOT_WHY_COUNTS, HOT_WHY_DEVICE
+  HOT_WHY_COUNTS, HOT_WHY_DEVICE,
+  HOT_WHY_TAKEN, /* with HOT_SLOW: in use, has a queue, is poisoned, closed or not wholly mapped ... */
+  HOT_WHY_SLAB,  /* ... needs its slab first ... */
+  HOT_WHY_STAGE, /* ... needs a stage first ... */
+  HOT_WHY_QUIET  /* ... or is a barrier whose quiet is not all in C */
 };
 
 typedef struct hot_coll {
@@ -106,14 +110,15 @@ typedef struct hot_coll {
   int32_t status;             /* when finished: HOT_OK or why it failed */
   int32_t culprit;            /* team rank (EABORTED: PE of the world) the failure names; -1 none */
   uint32_t why, arrived;
+  int64_t began_ns;
+  uint64_t missing;           /* after ETIMEOUT: bit r for each rank r < 64 that was waited for */
   const hot_plan *plan;
   hot_wait wait;              /* deadline_ns is the request's deadline */
 } hot_coll;
 
 /*
  * Begins: checks the call, takes the team and arrives. HOT_OK: begun, hot_coll_run goes on. HOT_SLOW: nothing has happened; the team
- * is in use, has queued work, is poisoned, is not wholly mapped, or lacks its slab or stage (hot_coll.why is NONE): take
- * the Go path. Negative: refused, nothing has happened. `queued` is 1 for the engine that runs the team's queue.
+ * cannot run it in C now (hot_coll.why says why): take the Go path. Negative: refused, nothing has happened. `queued` is 1 for the engine that runs the team's queue.
  * deadline_ns: CLOCK_MONOTONIC, INT64_MAX none.
  */
 int32_t hot_coll_begin(hot_coll *c, hot_team *t, const hot_call *call, int64_t deadline_ns, int queued);
@@ -136,6 +141,17 @@ void hot_coll_give_up(hot_coll *c, int32_t status);
 
 /* Marks the team dead for every member that maps it (first reason wins) and wakes them. */
 void hot_team_poison(hot_team *t, int32_t status, int32_t by, uint32_t seq);
+
+/* What an all_to_all_v of rank r says to this member: bytes it sends, its offset, bytes it expects, its offset. */
+void hot_coll_pair(const hot_coll *c, int32_t r, uint64_t out[4]);
+
+/* The checks of hot_coll_begin alone, for rank me of n: fills desc, piece, in_len, out_len and why. */
+int32_t hot_call_check(hot_coll *c, int32_t n, int32_t me, const hot_call *call);
+
+/* Forms for Go, which has no C atomics. */
+int hot_team_acquire(hot_team *t); /* takes `busy`: 1, or 0 while an operation runs */
+void hot_team_set_queued(hot_team *t, uint32_t n);
+int32_t hot_team_poisoned(const hot_team *t); /* own copy, else what a peer wrote into my block */
 
 /* Bytes of a piece that one staged section covers. */
 static inline uint64_t hot_section(uint32_t op, int32_t n) {
@@ -223,7 +239,8 @@ static inline int hot_fast_meet(hot_team *t, const hot_desc *d, uint32_t seq, ui
    has already drained what is not mapped). */
 static inline int32_t hot_fast_barrier(hot_coll *c, hot_team *t, uint64_t handle, uint32_t op, int64_t slice_ns) {
   if (HOT_UNLIKELY(!hot_team_take(t, handle))) return HOT_SLOW;
-  if (HOT_UNLIKELY(t->seq == UINT32_MAX)) { /* the wrap is for hot_coll_begin */
+  /* The wrap, and a quiet with something outstanding elsewhere, are for hot_coll_begin. */
+  if (HOT_UNLIKELY(t->seq == UINT32_MAX || (op == HOT_OP_BARRIER && !t->world->direct))) {
     hot_team_leave(t);
     return HOT_SLOW;
   }

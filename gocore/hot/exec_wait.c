@@ -87,8 +87,11 @@ int32_t hot_exec_turn(hot_coll *c, int64_t until_ns, hot_behind behind) {
   }
   if (turn != HOT_PENDING) return hot_exec_fail(c, turn);
   if (c->wait.deadline_ns && c->wait.deadline_ns != INT64_MAX && hot_now() >= c->wait.deadline_ns) {
-    for (int32_t r = 0; r < c->team->n && c->culprit < 0; r++)
-      if (r != c->team->me && behind(c, r)) c->culprit = r;
+    for (int32_t r = 0; r < c->team->n; r++) {
+      if (r == c->team->me || !behind(c, r)) continue;
+      if (c->culprit < 0) c->culprit = r;
+      if (r < 64) c->missing |= 1ull << r;
+    }
     return hot_exec_fail(c, GSHMEM_ETIMEOUT);
   }
   return HOT_PENDING;
@@ -150,4 +153,20 @@ int32_t hot_exec_arrivals(hot_coll *c, int64_t until_ns) {
   hot_wait_progress(&c->wait);
   c->next = 0;
   return HOT_OK;
+}
+
+/* ---- forms for Go ------------------------------------------------------------------------------------------------------- */
+
+void hot_coll_pair(const hot_coll *c, int32_t r, uint64_t out[4]) {
+  memcpy(out, hot_line_of(c->team, c->team->me, c->seq, r)->inl, 4 * sizeof *out);
+}
+
+int hot_team_acquire(hot_team *t) { return !atomic_exchange_explicit(&t->busy, 1, memory_order_acquire); /* pairs with hot_team_leave */ }
+
+void hot_team_set_queued(hot_team *t, uint32_t n) { atomic_store_explicit(&t->queued, n, memory_order_release); /* pairs with hot_team_take */ }
+
+int32_t hot_team_poisoned(const hot_team *t) {
+  int32_t own = atomic_load_explicit(&t->poison, memory_order_acquire);
+  if (own || !t->ctl[t->me]) return own;
+  return atomic_load_explicit(&((hot_poison *)(t->ctl[t->me] + HOT_CTL_POISON(t->n)))->code, memory_order_acquire); /* pairs with poison_block */
 }

@@ -276,6 +276,8 @@ static void team_reset(hot_team *t, hot_world *w, int32_t me, int32_t n) {
   t->timeout_ns = -1;
   t->slab = NULL;
   t->slab_off = t->slab_half = 0;
+  t->stage = NULL;
+  t->stage_off = t->stage_cap = 0;
   memset(t->plans, 0, sizeof t->plans);
 }
 

@@ -110,6 +110,7 @@ func (t *Transport) Close() error {
 		return nil
 	}
 	t.closed = true
+	t.shut.Store(true)
 	for c, serving := range t.raw {
 		if !serving {
 			_ = c.Close()

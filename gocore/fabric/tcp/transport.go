@@ -51,6 +51,7 @@ type Transport struct {
 	lost   map[int]error
 	closed bool
 
+	shut  atomic.Bool // set with closed; read by every operation
 	watch sync.Once
 }
 
@@ -229,6 +230,9 @@ func (t *Transport) link(pe int) (*link, error) {
 	if pe < 0 || pe >= t.c.N {
 		return nil, status.At(status.InvalidPE, "tcp", pe, "PEs are 0 to %d", t.c.N-1)
 	}
+	if t.shut.Load() {
+		return nil, errClosed
+	}
 	if l := t.links[pe].Load(); l != nil {
 		if l.bye.Load() {
 			return nil, lossOf(pe, nil, true)
@@ -242,11 +246,8 @@ func (t *Transport) link(pe int) (*link, error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	switch {
-	case t.closed:
-		return nil, errClosed
-	case t.lost[pe] != nil:
-		return nil, t.lost[pe]
+	if err := t.lost[pe]; err != nil {
+		return nil, err
 	}
 	return nil, status.At(status.PeerUnreachable, "tcp", pe, "no connection was made to it")
 }

@@ -92,7 +92,7 @@ func mapPeer(fd int, c *Card) (*Segment, error) {
 		return nil, mapError(err, int(c.PE), c.Size)
 	}
 	if err := checkHeader(mem, c); err != nil {
-		return nil, errors.Join(err, unix.Munmap(mem))
+		return nil, errors.Join(err, unmap(mem))
 	}
 	s := newSegment(c.geometry(uint64(os.Getpagesize())), int(c.PE), headerN(mem))
 	s.Nonce, s.mem = c.Nonce, mem

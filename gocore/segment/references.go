@@ -1,7 +1,5 @@
 package segment
 
-import "golang.org/x/sys/unix"
-
 // Retain adds a reference to the mapping. It reports false when the mapping is already gone.
 func (s *Segment) Retain() bool {
 	s.mu.Lock()
@@ -31,7 +29,7 @@ func (s *Segment) releaseLocked() {
 		return
 	}
 	if s.mem != nil && !s.goHeap {
-		_ = unix.Munmap(s.mem) // it cannot fail for a range this package mapped
+		_ = unmap(s.mem) // it cannot fail for a range this package mapped
 	}
 	s.mem = nil
 }

@@ -100,10 +100,6 @@ func (s *Segment) mapOwn() error {
 	return nil
 }
 
-func mapShared(fd int, size uint64) ([]byte, error) {
-	return unix.Mmap(fd, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_NORESERVE)
-}
-
 func mapError(err error, pe int, size uint64) error {
 	e := status.At(status.NoMemory, "map segment", pe, "%d bytes of addresses are refused; lower SHMEM_SYMMETRIC_SIZE, or raise the address-space limit (ulimit -v)", size)
 	e.Err = err
@@ -115,7 +111,7 @@ func (s *Segment) discard() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mem != nil {
-		_ = unix.Munmap(s.mem) // the failure that brought us here is the one to report
+		_ = unmap(s.mem) // the failure that brought us here is the one to report
 		s.mem = nil
 	}
 	closeFd(&s.fd)

@@ -19,31 +19,55 @@ def _resolve(world: Optional[World]) -> World:
     return world if world is not None else _world.current()
 
 
+# What put needs at hand for two plain tensors: filled in when the first tensor comes by, and torch is surely imported.
+# _plain_kind is the dtype last found to be free of lazy conjugation; most programs put one dtype again and again.
+_Tensor: Any = None
+_plain_kind: Any = None
+_lazy_kinds: Any = frozenset()
+_put: Any = None
+
+
+def _prepare() -> None:
+    global _Tensor, _lazy_kinds, _put
+    torch = sys.modules.get("torch")
+    if torch is not None and _Tensor is None:
+        _put = library().put
+        _lazy_kinds = frozenset((torch.complex32, torch.complex64, torch.complex128))
+        _Tensor = torch.Tensor
+
+
+def _never_lazy(kind: Any) -> bool:
+    global _plain_kind
+    if kind in _lazy_kinds:
+        return False
+    _plain_kind = kind
+    return True
+
+
 def put(dst: Any, src: Any, pe: int, *, world: Optional[World] = None) -> None:
     """Copies src into dst at a PE; src may be reused at once. Any thread; does not block when that PE's memory is mapped.
 
     The data are there for others after the order rules of fence, quiet, signals and barriers (docs/ordering.md).
     """
-    where = world if world is not None else _world._current
-    if where is not None:
-        torch = sys.modules.get("torch")
-        if torch is not None and type(dst) is torch.Tensor is type(src):
-            size = dst.nbytes
-            if (
-                size == src.nbytes
-                and size
-                and dst.dtype is src.dtype
-                and src.is_cpu
-                and dst.is_contiguous()
-                and src.is_contiguous()
-                and not src.is_neg()
-                and not dst.is_neg()
-                and not dst.is_complex()
-            ):
-                status = library().put(where.handle, dst.data_ptr(), src.data_ptr(), size, pe)
-                if status < 0:
-                    _fail(status, "put")
-                return
+    where = _world._current if world is None else world
+    if where is not None and type(dst) is _Tensor is type(src):
+        size = dst.nbytes
+        kind = dst.dtype
+        if (
+            size == src.nbytes
+            and size
+            and kind is src.dtype
+            and (kind is _plain_kind or _never_lazy(kind))
+            and src.is_cpu
+            and dst.is_contiguous()
+            and src.is_contiguous()
+            and not src.is_neg()
+            and not dst.is_neg()
+        ):
+            status = _put(where.handle, dst.data_ptr(), src.data_ptr(), size, pe)
+            if status < 0:
+                _fail(status, "put")
+            return
     _move("put", dst, src, pe, _resolve(world))
 
 
@@ -64,6 +88,7 @@ def _nonzero(a: _operand.Operand, b: _operand.Operand) -> int:
 
 
 def _move(name: str, dst: Any, src: Any, pe: int, where: World) -> None:
+    _prepare()
     there, here = _operand.symmetric(dst, "dst"), _operand.source(src, "src")
     _operand.same_size(there, here, name)
     function = getattr(library(), name)

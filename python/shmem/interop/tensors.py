@@ -106,14 +106,25 @@ def _operand(t: torch.Tensor, back: Optional[Callable[[], None]] = None) -> Oper
     return Operand(address, count * itemsize, count, itemsize, DTYPE_CODES.get(t.dtype, 0), str(t.dtype), t, back)
 
 
+def _simple(t: torch.Tensor) -> bool:
+    """Whether a tensor's bytes are just there: a plain dense CPU tensor in one piece."""
+    return (
+        type(t) is torch.Tensor and t.is_cpu and t.layout is torch.strided and not t.is_quantized and t.is_contiguous() and not t.is_neg() and not t.is_conj()
+    )
+
+
 def source(t: torch.Tensor, role: str) -> Operand:
     """The bytes of a tensor to be read; a copy when it is not contiguous, or lazily conjugated or negated."""
+    if _simple(t):
+        return _operand(t)
     _plain(t, role)
     return _operand(t.detach().resolve_conj().resolve_neg().contiguous())
 
 
 def target(t: torch.Tensor, role: str) -> Operand:
     """Where a result for a tensor is written: the tensor itself, or a contiguous stand-in that `back` copies into it."""
+    if not t.requires_grad and _simple(t):
+        return _operand(t)
     _plain(t, role)
     if t.requires_grad and t.is_leaf and torch.is_grad_enabled():
         raise InvalidArgumentError(f"{role} is a leaf tensor that requires grad; write into it under torch.no_grad() or pass t.detach()")
@@ -140,9 +151,11 @@ def _refuse_overlap(t: torch.Tensor, role: str) -> None:
 
 def symmetric(t: torch.Tensor, role: str) -> Operand:
     """The bytes that a symmetric tensor names at a peer."""
-    _plain(t, role)
     if getattr(t, "_shmem_freed", False):
         raise NotSymmetricError(f"{role} was freed by shmem.free; allocate it again")
+    if _simple(t):
+        return _operand(t)
+    _plain(t, role)
     if not t.is_contiguous():
         raise InvalidArgumentError(
             f"{role} is not contiguous (strides {tuple(t.stride())}); use iput/iget for strided elements, put to slices, or allocate it contiguous"

@@ -8,7 +8,6 @@ import (
 )
 
 func TestEveryRouteMapsTheSameMemory(t *testing.T) {
-	secret := []byte("a job's secret")
 	for name, tc := range map[string]struct {
 		create, open Refuse
 		dir          bool

@@ -21,19 +21,22 @@ var ownName = regexp.MustCompile(`^goshmem-([0-9]+)-[0-9a-f]{32}\.segment$`)
 // sweep removes segment files in dir whose owner is surely dead. Surely ours: the name, a regular file, this user, mode 0600.
 // Surely dead: old enough, and nobody holds the owner's record lock, which the kernel drops with the process and which is
 // seen across PID and mount namespaces. Whatever is in doubt stays.
-func sweep(dir string) {
+func sweep(dir string) { sweepOlder(dir, sweepAge) }
+
+func sweepOlder(dir string, age time.Duration) {
 	names, err := filepath.Glob(filepath.Join(dir, filePrefix+"*"+fileSuffix))
 	if err != nil {
 		return
 	}
 	for _, name := range names {
 		if m := ownName.FindStringSubmatch(filepath.Base(name)); m != nil && m[1] != strconv.Itoa(os.Getpid()) {
-			sweepOne(name)
+			sweepOne(name, age)
 		}
 	}
 }
 
-func sweepOne(name string) {
+// sweepOne removes one file if its owner is surely dead and it is at least this old.
+func sweepOne(name string, age time.Duration) {
 	fd, err := unix.Open(name, unix.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return
@@ -43,7 +46,7 @@ func sweepOne(name string) {
 	if unix.Fstat(fd, &st) != nil || st.Mode != unix.S_IFREG|0o600 || int(st.Uid) != os.Geteuid() {
 		return
 	}
-	if time.Since(time.Unix(st.Ctim.Unix())) < sweepAge || ownerAlive(fd) {
+	if time.Since(time.Unix(st.Ctim.Unix())) < age || ownerAlive(fd) {
 		return
 	}
 	_ = os.Remove(name) // another PE may sweep at the same time

@@ -14,12 +14,13 @@ Importing starts nothing and imports neither torch nor numpy. Names are loaded w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, List
-
 from . import _conflict
 from ._version import __version__
 
+TYPE_CHECKING = False  # as in typing, which takes longer to import than all of this
 if TYPE_CHECKING:
+    from typing import Any, Dict, List
+
     from . import symm as symm
     from ._atomics import atomic_add as atomic_add
     from ._atomics import atomic_and as atomic_and

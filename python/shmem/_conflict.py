@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import List
+
+TYPE_CHECKING = False  # as in typing, which takes longer to import than all of this
+if TYPE_CHECKING:
+    from typing import List
 
 # A file that every copy of this distribution has and no other package named shmem.
 _OURS = "_abi.py"

@@ -126,9 +126,9 @@ def test_import_starts_nothing_and_loads_little():
 def test_import_is_fast():
     times = []
     for _ in range(9):
-        said = run("import time; a = time.perf_counter(); import shmem; print(time.perf_counter() - a)")
+        said = run("import time; a = time.process_time(); import shmem; print(time.process_time() - a)")
         times.append(float(said))
-    assert min(times) < 0.015, times  # the benchmark looks at the median; here the machine may be busy
+    assert min(times) < 0.015, times  # of the processor: the machine may be busy
 
 
 def test_another_package_of_our_name_is_told(tmp_path):

@@ -91,46 +91,69 @@ func writeFrame(ctx context.Context, conn net.Conn, f frame) error {
 	return err
 }
 
-// await waits for a frame of the wanted kind. When ctx has a deadline it asks, at nine tenths of the wait, who is missing, so that
+// await waits for a frame of the wanted kind. When ctx has a deadline it asks, half-way and shortly before it, who is missing, so that
 // the error can name them. Refusals, and the end of the connection, are errors.
 func (c *client) await(ctx context.Context, op string, want byte) (frame, error) {
 	missing := []int(nil)
-	ask := askTimer(ctx)
-	defer ask.Stop()
+	ask := newAsking(ctx)
+	defer ask.timer.Stop()
 	for {
 		select {
 		case f, ok := <-c.inbox:
-			switch {
-			case !ok:
-				return frame{}, status.At(status.PeerDead, op, 0, "the host of the rendezvous is gone: %v", c.whyGone())
-			case f.kind == frameRefuse:
-				return frame{}, decodeStatus(f, op)
-			case f.kind == frameMissing:
-				missing = decodePEs(f)
-			case f.kind == want:
-				return f, nil
-			default:
-				return frame{}, status.New(status.Internal, op, "the host sent a frame of kind %d", f.kind)
+			done, err := c.look(f, ok, op, want, &missing)
+			if done || err != nil {
+				return f, err
 			}
-		case <-ask.C:
-			if err := c.write(ctx, frame{kind: frameWho}); err != nil {
+		case <-ask.timer.C:
+			ask.again()
+			if err := c.write(ctx, frame{kind: frameWho}); err != nil && ctx.Err() != nil {
 				return frame{}, waitError(ctx, op, missing)
 			}
 		case <-ctx.Done():
-			return frame{}, c.giveUp(ctx, op, missing)
+			if len(c.inbox) == 0 {
+				return frame{}, c.giveUp(ctx, op, missing)
+			}
 		}
 	}
 }
 
-// askTimer fires when nine tenths of the time to the deadline have passed; never when there is no deadline.
-func askTimer(ctx context.Context) *time.Timer {
+// look judges one frame from the inbox: whether it is the wanted one.
+func (c *client) look(f frame, ok bool, op string, want byte, missing *[]int) (bool, error) {
+	switch {
+	case !ok:
+		return false, status.At(status.PeerDead, op, 0, "the host of the rendezvous is gone: %v", c.whyGone())
+	case f.kind == frameRefuse:
+		return false, decodeStatus(f, op)
+	case f.kind == frameMissing:
+		*missing = decodePEs(f)
+		return false, nil
+	case f.kind == want:
+		return true, nil
+	}
+	return false, status.New(status.Internal, op, "the host sent a frame of kind %d", f.kind)
+}
+
+// asking is when to ask who is missing: at half of the time to the deadline and at nine tenths; never without a deadline.
+type asking struct {
+	timer *time.Timer
+	last  time.Time
+}
+
+func newAsking(ctx context.Context) asking {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		t := time.NewTimer(time.Hour)
 		t.Stop()
-		return t
+		return asking{timer: t}
 	}
-	return time.NewTimer(time.Until(deadline) * 9 / 10)
+	wait := time.Until(deadline)
+	return asking{timer: time.NewTimer(wait / 2), last: deadline.Add(-wait / 10)}
+}
+
+func (a *asking) again() {
+	if wait := time.Until(a.last); wait > 0 {
+		a.timer.Reset(wait)
+	}
 }
 
 // giveUp tells the host, and so everybody, that this PE stopped waiting.

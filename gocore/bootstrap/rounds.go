@@ -2,6 +2,7 @@ package bootstrap
 
 import (
 	"encoding/binary"
+	"fmt"
 	"net"
 
 	"goshmem/gocore/status"
@@ -136,6 +137,9 @@ func (h *host) handle(m *member, f frame) {
 		m.send(encodePEs(frameMissing, h.missingLocked()))
 	case frameGiveUp:
 		e := decodeStatus(f, opJoin)
+		if len(h.missingLocked()) > 0 {
+			e.Detail = fmt.Sprintf("missing were PEs %s", listPEs(h.missingLocked()))
+		}
 		h.failLocked(status.At(e.Code, opJoin, m.pe, "this PE stopped waiting: %s", e.Detail))
 	case frameBye:
 		m.left = true

@@ -1,0 +1,230 @@
+package coll
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"time"
+
+	"goshmem/gocore/hot"
+	"goshmem/gocore/layout"
+	"goshmem/gocore/reduce"
+	"goshmem/gocore/status"
+)
+
+// story is what is known about a collective that failed after its arrival.
+type story struct {
+	code            status.Code
+	call            Call
+	desc            hot.Desc
+	seq             uint32
+	culprit         int // team rank; of an abort the PE; -1
+	missing         []int
+	began, deadline int64
+	theirs          func(rank int) (hot.Desc, bool) // what another member said of the same operation
+	pair            func(rank int) [4]uint64        // all_to_all_v: what it said to me
+	cause           error
+}
+
+func waited(began int64) time.Duration {
+	return time.Duration(hot.Now() - began).Round(time.Millisecond)
+}
+
+func (n *native) story(code status.Code) story {
+	s := story{code: code, call: n.call, desc: n.c.Desc(), seq: n.c.Seq(), culprit: n.c.Culprit(), pair: n.c.PairOf}
+	s.began, s.deadline = n.c.Times()
+	s.call.Counts = append([]uint64(nil), n.c.Counts()...)
+	for r := range min(n.t.n, 64) {
+		if n.c.Missing()>>r&1 == 1 {
+			s.missing = append(s.missing, n.t.cfg.PEs[r])
+		}
+	}
+	s.theirs = func(rank int) (hot.Desc, bool) {
+		seg := n.t.cfg.Segment
+		if rank != n.t.cfg.Me {
+			seg = n.t.cfg.Mapped(n.t.cfg.PEs[rank])
+		}
+		at := n.t.cfg.Control[rank] + layout.Desc(n.t.n, int(s.seq&1))
+		return descOf(seg[at : at+descBytes]), true
+	}
+	return s
+}
+
+const descBytes = 32
+
+// descOf reads hot_desc.
+func descOf(b []byte) hot.Desc {
+	le := binary.LittleEndian
+	return hot.Desc{Op: le.Uint32(b), DType: le.Uint32(b[4:]), RedOp: le.Uint32(b[8:]), Root: int32(le.Uint32(b[12:])), Count: le.Uint64(b[16:]), Extra: le.Uint64(b[24:])}
+}
+
+// failure words a collective's end.
+func (t *Team) failure(s story) error {
+	op := OpName(s.call.Op)
+	if s.call.Op == exchangeOp {
+		op = t.topic(uint64(s.call.RedOp))
+	}
+	which := fmt.Sprintf("operation %d of %s", s.seq, t.cfg.Name)
+	pe := -1
+	if s.culprit >= 0 && s.culprit < t.n {
+		pe = t.cfg.PEs[s.culprit]
+	}
+	switch s.code {
+	case status.Mismatch:
+		return status.At(s.code, op, pe, "%s: %s; every member must call the same. The team cannot be used any more, other teams can", which, t.difference(s))
+	case status.Timeout:
+		return status.New(s.code, op, "%s: PEs %v did not take part within %v (limit %v); %s cannot be used any more. Raise SHMEM_TIMEOUT or the timeout given if they are only slow",
+			which, s.missing, waited(s.began), time.Duration(s.deadline-s.began).Round(time.Millisecond), t.cfg.Name)
+	case status.PeerDead, status.PeerLeft:
+		what := "died"
+		if s.code == status.PeerLeft {
+			what = "has left the world (finalize)"
+		}
+		return &status.Error{Code: s.code, Op: op, PE: pe, Detail: fmt.Sprintf("%s: it %s before it had done its part; %s cannot be used any more", which, what, t.cfg.Name), Err: s.cause}
+	case status.Aborted:
+		if t.cfg.Aborted != nil {
+			if err := t.cfg.Aborted(); err != nil {
+				return err
+			}
+		}
+		return status.At(s.code, op, s.culprit, "%s: the job was aborted", which)
+	case status.TeamPoisoned:
+		return t.poisonedError(op, s.code)
+	}
+	return &status.Error{Code: s.code, Op: op, PE: pe, Detail: which, Err: s.cause}
+}
+
+// difference says both sides of a mismatch.
+func (t *Team) difference(s story) string {
+	if s.culprit < 0 || s.culprit >= t.n {
+		return "members disagree"
+	}
+	pe := t.cfg.PEs[s.culprit]
+	mine := t.describe(s.desc)
+	theirs, ok := s.theirs(s.culprit)
+	switch {
+	case !ok:
+		return fmt.Sprintf("this PE called %s, PE %d something else (it could not be asked)", mine, pe)
+	case theirs != s.desc:
+		return fmt.Sprintf("this PE called %s, PE %d called %s", mine, pe, t.describe(theirs))
+	case s.call.Op != AllToAllV || len(s.call.Counts) != 4*t.n:
+		return fmt.Sprintf("PE %d found that others disagree with it", pe)
+	}
+	return t.pairDifference(s, pe)
+}
+
+func (t *Team) pairDifference(s story, pe int) string {
+	r, v := s.culprit, s.call.Counts
+	if r == t.cfg.Me {
+		return fmt.Sprintf("this PE sends itself %d bytes and expects %d", v[r], v[2*t.n+r])
+	}
+	said := s.pair(r)
+	if said[0] != v[2*t.n+r] {
+		return fmt.Sprintf("PE %d sends %d bytes to this PE, which expects %d", pe, said[0], v[2*t.n+r])
+	}
+	if said[2] != v[r] {
+		return fmt.Sprintf("this PE sends %d bytes to PE %d, which expects %d", v[r], pe, said[2])
+	}
+	return fmt.Sprintf("PE %d and another PE disagree about the sizes between them", pe)
+}
+
+// describe puts a descriptor into words.
+func (t *Team) describe(d hot.Desc) string {
+	var b strings.Builder
+	if d.Op == exchangeOp {
+		return t.topic(uint64(d.RedOp))
+	}
+	b.WriteString(OpName(int(d.Op)))
+	switch {
+	case d.Op == Barrier || d.Op == Sync:
+		return b.String()
+	case d.Op == AllToAllV:
+	case d.Op == AllGatherV:
+		fmt.Fprintf(&b, " with size table #%x", uint32(d.Extra))
+	case d.DType != 0:
+		fmt.Fprintf(&b, " of %d %s, %s", d.Count, reduce.DType(d.DType), reduce.Op(d.RedOp))
+	default:
+		fmt.Fprintf(&b, " of %d bytes", d.Count)
+	}
+	if d.Root >= 0 {
+		fmt.Fprintf(&b, ", root %d", d.Root)
+	}
+	return b.String()
+}
+
+func (t *Team) topic(kind uint64) string {
+	if t.cfg.Topic != nil {
+		return t.cfg.Topic(kind)
+	}
+	return fmt.Sprintf("exchange of kind %d", kind)
+}
+
+// deadError refuses an operation of a dead team.
+func (t *Team) deadError(op string, code status.Code) error {
+	t.mu.Lock()
+	cause := t.cause
+	t.mu.Unlock()
+	if cause == nil {
+		return t.poisonedError(op, code)
+	}
+	switch c := status.Of(cause); c {
+	case status.PeerDead, status.PeerLeft, status.Aborted:
+		return cause
+	}
+	return status.Wrap(status.TeamPoisoned, op, cause, "%s ended", t.cfg.Name)
+}
+
+// poisonedError words what another member wrote into my block.
+func (t *Team) poisonedError(op string, code status.Code) error {
+	at := layout.Poison(t.n)
+	why := status.Code(int32(loadWord32(t.control, at)))
+	by := int(int32(loadWord32(t.control, at+4)))
+	seq := loadWord32(t.control, at+8)
+	if why == status.OK || by < 0 || by >= t.n {
+		return status.New(code, op, "%s cannot be used any more", t.cfg.Name)
+	}
+	pe := t.cfg.PEs[by]
+	switch why {
+	case status.PeerDead, status.PeerLeft:
+		return status.At(why, op, pe, "it was lost in operation %d of %s, which cannot be used any more", seq, t.cfg.Name)
+	case status.Mismatch:
+		return status.At(status.TeamPoisoned, op, pe, "PEs disagreed about operation %d of %s; make a new team", seq, t.cfg.Name)
+	}
+	return status.At(status.TeamPoisoned, op, pe, "it gave operation %d of %s up: %v; make a new team", seq, t.cfg.Name, why)
+}
+
+// refusal checks a call before anything has happened.
+func (t *Team) refusal(call Call) error {
+	if call.Op == AllGatherV && len(call.Counts) != t.n || call.Op == AllToAllV && len(call.Counts) != 4*t.n {
+		return t.refusedWords(OpName(call.Op), hot.WhyCounts, status.InvalidArgument, call)
+	}
+	c := hot.CheckCall(t.n, t.cfg.Me, call)
+	if c.Code == status.OK {
+		return nil
+	}
+	return t.refusedWords(OpName(call.Op), c.Why, c.Code, call)
+}
+
+func (t *Team) refusedWords(op string, why int, code status.Code, call Call) error {
+	switch why {
+	case hot.WhyOp:
+		return status.New(code, op, "there is no collective %d", call.Op)
+	case hot.WhyRoot:
+		return status.New(code, op, "root %d is not a rank of %s, which has %d members", call.Root, t.cfg.Name, t.n)
+	case hot.WhyDType:
+		return status.New(code, op, "there is no element type %d", call.DType)
+	case hot.WhyRedOp:
+		return status.New(code, op, "operator %v is not defined for %v", reduce.Op(call.RedOp), reduce.DType(call.DType))
+	case hot.WhySize:
+		return status.New(code, op, "count %d times the element and %d members is more than 2^56 bytes", call.Count, t.n)
+	case hot.WhyOverlap:
+		return status.New(code, op, "in %#x and out %#x overlap in part (count %d); they must be equal, disjoint, or in the rank's own place of the larger one", call.In, call.Out, call.Count)
+	case hot.WhyNull:
+		return status.New(code, op, "a buffer is NULL though count is %d", call.Count)
+	case hot.WhyCounts:
+		return status.New(code, op, "the table of sizes has %d entries; all_gather_v needs %d, all_to_all_v %d", len(call.Counts), t.n, 4*t.n)
+	case hot.WhyDevice:
+		return status.New(code, op, "a buffer is device memory; copy it to the host, or use the stream-ordered form")
+	}
+	return status.New(code, op, "refused for reason %d", why)
+}

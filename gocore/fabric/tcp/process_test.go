@@ -21,10 +21,11 @@ const processHeap = 32 << 20
 
 // TestMain turns this binary into a PE when a test starts it as one.
 func TestMain(m *testing.M) {
-	if os.Getenv("TCP_TEST_CHILD") == "" {
+	main := map[string]func() error{"pe": childPE, "silence": childSilence}[os.Getenv("TCP_TEST_CHILD")]
+	if main == nil {
 		os.Exit(m.Run())
 	}
-	if err := childPE(); err != nil {
+	if err := main(); err != nil {
 		fmt.Fprintln(os.Stderr, "child:", err)
 		os.Exit(1)
 	}
@@ -81,7 +82,7 @@ func startProcesses(t *testing.T, n int, lost func(int, error)) (*Transport, *he
 	children := make([]*exec.Cmd, n)
 	for pe := 1; pe < n; pe++ {
 		c := exec.Command(os.Args[0], "-test.run=XXX")
-		c.Env = append(os.Environ(), "TCP_TEST_CHILD=1", fmt.Sprint("SHMEM_RANK=", pe), fmt.Sprint("SHMEM_SIZE=", n), "SHMEM_UNIQUE_ID="+o.Hex())
+		c.Env = append(os.Environ(), "TCP_TEST_CHILD=pe", fmt.Sprint("SHMEM_RANK=", pe), fmt.Sprint("SHMEM_SIZE=", n), "SHMEM_UNIQUE_ID="+o.Hex())
 		c.Stderr = os.Stderr
 		require.NoError(t, c.Start())
 		t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })

@@ -8,7 +8,7 @@ import (
 
 const (
 	silencePeriod = 2 * time.Second
-	silenceTries  = 6 // retransmissions (some 12 s) or window probes without any acknowledgement
+	silenceTries  = 6 // retransmissions (some 12 s) or window probes without any acknowledgement; Transport.tries
 )
 
 // watchSilence finds hosts that vanished while data were under way, where keepalive does not look and the kernel would try for a
@@ -41,12 +41,8 @@ func (t *Transport) checkSilence() {
 		}
 		var info *unix.TCPInfo
 		err := l.out.rc.Control(func(fd uintptr) { info, _ = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO) })
-		if err == nil && info != nil && silent(info) {
+		if err == nil && info != nil && max(info.Retransmits, info.Probes) >= t.tries {
 			l.fail(errSilent)
 		}
 	}
-}
-
-func silent(info *unix.TCPInfo) bool {
-	return info.Retransmits >= silenceTries || info.Probes >= silenceTries
 }

@@ -43,6 +43,7 @@ type Transport struct {
 	gate      chan struct{} // connections that have not proved themselves yet
 	links     []atomic.Pointer[link]
 	wg        sync.WaitGroup
+	tries     uint8           // unanswered tries after which a host is taken for gone; tests lower it
 	ctx       context.Context // ends when the transport is closed
 	cancel    context.CancelFunc
 
@@ -66,7 +67,7 @@ func New(c Config) (*Transport, error) {
 		return nil, err
 	}
 	t := &Transport{c: c, id: id, accepts: id.Acceptor(role, c.N), gate: make(chan struct{}, handshakesAtMax),
-		links: make([]atomic.Pointer[link], c.N), raw: map[net.Conn]bool{}, lost: map[int]error{}}
+		links: make([]atomic.Pointer[link], c.N), raw: map[net.Conn]bool{}, lost: map[int]error{}, tries: silenceTries}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	var last error
 	for _, ip := range ips {

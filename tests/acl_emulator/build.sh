@@ -12,7 +12,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 cxx=${CXX:-g++}
 mkdir -p "$out/objects" "$out/cann-8.1" "$out/cann-9.2"
 out=$(cd "$out" && pwd)
-flags="-std=c++17 -O2 -g1 -fPIC -Wall -Wextra -pthread ${EMULATOR_CXXFLAGS:-}"
+flags="-std=c++17 -O2 -g1 -fPIC -ffp-contract=off -Wall -Wextra -pthread ${EMULATOR_CXXFLAGS:-}"
 
 # newer FILE OBJECT: does the object have to be made again (any header changed counts).
 newer() {
@@ -25,7 +25,7 @@ compile() {
     for source in "$here/$1"/*.cpp; do
         object="$out/objects/$1-$(basename "$source" .cpp).o"
         if newer "$source" "$object"; then printf '%s\n%s\n' "$source" "$object"; fi
-    done | xargs -r -P 2 -n 2 sh -c "$cxx $flags -c \"\$0\" -o \"\$1\" || exit 255"
+    done | xargs -r -P 2 -n 2 sh -c "$cxx $flags ${2:-} -c \"\$0\" -o \"\$1\" || exit 255"
 }
 
 # exports RELEASE: a version script that hides the entry points of later releases.
@@ -38,7 +38,7 @@ exports() {
 }
 
 compile runtime
-compile operators
+compile operators -O1
 compile collective
 cd "$out"
 for pair in 8_5:. 8_1:cann-8.1 master:cann-9.2; do

@@ -73,7 +73,14 @@ uint64_t Stream::enqueue(const char* name, Work work) {
     return enqueued_;
 }
 
+namespace {
+thread_local Stream* this_stream = nullptr;
+}
+
+Stream* Stream::running_here() { return this_stream; }
+
 void Stream::loop() {
+    this_stream = this;
     std::unique_lock<std::mutex> lock(mutex_);
     for (;;) {
         if (ending_) break;
@@ -339,4 +346,11 @@ extern "C" aclError aclemu_enqueue(aclrtStream handle, const char* name, int (*w
     STREAM(stream, handle);
     stream->enqueue(name, [work, owned] { return work(owned.get()); });
     return ACL_SUCCESS;
+}
+
+extern "C" int aclemu_report(int code, const char* text) { return report(code, text); }
+
+// aclemu_task_text says why the task that runs on this thread is about to fail.
+extern "C" void aclemu_task_text(const char* text) {
+    if (Stream* stream = Stream::running_here()) stream->set_failure_text(text);
 }

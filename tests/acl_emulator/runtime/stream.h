@@ -53,6 +53,9 @@ public:
     bool ending() const { return ending_; }
     void set_failure_text(const std::string& text);
 
+    // The stream whose thread this is, or null.
+    static Stream* running_here();
+
     const std::weak_ptr<Context> context;
     const int32_t device;
     const int32_t id;

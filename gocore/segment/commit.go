@@ -47,7 +47,7 @@ func (s *Segment) Commit(off, n uint64) error {
 func (s *Segment) commitRun(lo, hi uint64, need *uint64, done *[][2]uint64) error {
 	for lo < hi {
 		end := min(hi, lo+max(1, commitPiece/s.Geo.Page))
-		if err := checkBudget(s.budget, s.Me, *need); err != nil {
+		if err := s.afford(*need); err != nil {
 			return err
 		}
 		*done = append(*done, [2]uint64{lo, end})

@@ -219,7 +219,7 @@ func TestLimitsOfTheMachineAndItsCgroups(t *testing.T) {
 	write("/cg/two/leaf/memory.max", "max\n")
 	write("/cg/two/memory.max", "1000\n")
 	write("/cg/two/memory.current", "1200\n")
-	got := Machine{Root: root}.Limits()
+	got := NewMachine(root).Limits()
 	require.Len(t, got, 3)
 	require.Equal(t, []uint64{600 * 1024, 1000 * 1024}, []uint64{got[0].Free, got[0].Size})
 	byName := map[string]Limit{}
@@ -228,9 +228,10 @@ func TestLimitsOfTheMachineAndItsCgroups(t *testing.T) {
 	}
 	require.EqualValues(t, 1800, byName["memory cgroup /cg/mem/job"].Free)
 	require.EqualValues(t, 0, byName["memory cgroup /cg/two"].Free, "over its limit")
-	require.Empty(t, Machine{Root: root + "/nowhere"}.Limits(), "unknown is not refused")
-	require.NoError(t, checkBudget(Machine{Root: root + "/nowhere"}, 0, 1<<50))
-	require.NotEmpty(t, Machine{}.Limits())
+	require.Empty(t, NewMachine(root+"/nowhere").Limits(), "unknown is not refused")
+	_, err := checkBudget(NewMachine(root+"/nowhere"), 0, 1<<50)
+	require.NoError(t, err)
+	require.NotEmpty(t, NewMachine("").Limits())
 	require.Equal(t, "/", below("/../other", "/"))
 	require.Equal(t, "/", below("/ab", "/a"))
 	require.Equal(t, "/b", below("/a/b", "/a"))

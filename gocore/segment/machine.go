@@ -12,11 +12,21 @@ import (
 )
 
 // Machine reads the real limits: /proc/meminfo, and the memory cgroups (version 2 or 1) from this process' own up to the
-// root of what is mounted here. Root is put before every path, for tests; empty is the real file system.
-type Machine struct{ Root string }
+// root of what is mounted here. Where they are is found once.
+type Machine struct {
+	root  string
+	trees []hierarchy
+}
+
+// NewMachine finds the cgroups of this process. root is put before every path, for tests; empty is the real file system.
+func NewMachine(root string) *Machine {
+	m := &Machine{root: root}
+	m.trees = m.hierarchies()
+	return m
+}
 
 // Limits implements Budget. The machine comes first; cgroups follow from the innermost to the outermost.
-func (m Machine) Limits() []Limit {
+func (m *Machine) Limits() []Limit {
 	var out []Limit
 	info := m.table("/proc/meminfo")
 	if free, ok := info["MemAvailable:"]; ok {
@@ -25,7 +35,7 @@ func (m Machine) Limits() []Limit {
 			Knob: "free memory on this host or allocate less",
 		})
 	}
-	for _, h := range m.hierarchies() {
+	for _, h := range m.trees {
 		out = append(out, h.limits(m)...)
 	}
 	return out
@@ -39,7 +49,7 @@ type hierarchy struct {
 }
 
 // hierarchies joins /proc/self/cgroup (which cgroup) with /proc/self/mountinfo (where its tree is visible).
-func (m Machine) hierarchies() []hierarchy {
+func (m *Machine) hierarchies() []hierarchy {
 	v1, v2 := "", ""
 	for _, line := range m.lines("/proc/self/cgroup") {
 		f := strings.SplitN(line, ":", 3)
@@ -83,7 +93,7 @@ func below(p, root string) string {
 }
 
 // limits walks from the process' own cgroup to the mounted root and lists those that have a limit.
-func (h hierarchy) limits(m Machine) []Limit {
+func (h hierarchy) limits(m *Machine) []Limit {
 	var out []Limit
 	for rel := h.rel; ; rel = path.Dir(rel) {
 		if l, ok := h.limit(m, rel); ok {
@@ -95,7 +105,7 @@ func (h hierarchy) limits(m Machine) []Limit {
 	}
 }
 
-func (h hierarchy) limit(m Machine, rel string) (Limit, bool) {
+func (h hierarchy) limit(m *Machine, rel string) (Limit, bool) {
 	dir := filepath.Join(h.mount, rel)
 	limit, usage, cold := "memory.limit_in_bytes", "memory.usage_in_bytes", []string{"total_inactive_file", "total_active_file"}
 	if h.v2 {
@@ -119,25 +129,25 @@ func (h hierarchy) limit(m Machine, rel string) (Limit, bool) {
 	}, true
 }
 
-func (m Machine) read(name string) []byte {
-	b, err := os.ReadFile(m.Root + name)
+func (m *Machine) read(name string) []byte {
+	b, err := os.ReadFile(m.root + name)
 	if err != nil {
 		return nil // unreadable is unknown; Limits promises to skip those
 	}
 	return b
 }
 
-func (m Machine) number(name string) (uint64, bool) {
+func (m *Machine) number(name string) (uint64, bool) {
 	n, err := strconv.ParseUint(strings.TrimSpace(string(m.read(name))), 10, 64)
 	return n, err == nil
 }
 
-func (m Machine) lines(name string) []string {
+func (m *Machine) lines(name string) []string {
 	return strings.Split(strings.TrimSpace(string(m.read(name))), "\n")
 }
 
 // table reads "name number ..." lines.
-func (m Machine) table(name string) map[string]uint64 {
+func (m *Machine) table(name string) map[string]uint64 {
 	out := map[string]uint64{}
 	for sc := bufio.NewScanner(bytes.NewReader(m.read(name))); sc.Scan(); {
 		f := strings.Fields(sc.Text())

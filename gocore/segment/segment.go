@@ -53,6 +53,7 @@ type Segment struct {
 	refs      int
 	closed    bool
 	committed pageSet
+	look      allowance
 	server    *server
 }
 
@@ -67,7 +68,7 @@ func Create(o Options) (*Segment, error) {
 	s := newSegment(g, o.Me, o.N)
 	s.own, s.refuse, s.budget = true, o.Refuse, o.Budget
 	if s.budget == nil {
-		s.budget = Machine{}
+		s.budget = NewMachine("")
 	}
 	if _, err := rand.Read(s.Nonce[:]); err != nil {
 		return nil, status.Wrap(status.System, "create segment", err, "no random numbers")

@@ -69,11 +69,12 @@ def test_every_public_definition_and_module_has_a_docstring():
         where = os.path.relpath(path, PACKAGE)
         if not ast.get_docstring(tree):
             missing.append(where)
-        for node in ast.walk(tree):
-            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_") and not ast.get_docstring(node):
-                nested = any(node in ast.walk(f) and node is not f for f in ast.walk(tree) if isinstance(f, ast.FunctionDef))
-                if not nested:
-                    missing.append(f"{where}: {node.name}")
+        kinds = (ast.FunctionDef, ast.ClassDef)
+        for node in (n for n in tree.body if isinstance(n, kinds) and not n.name.startswith("_")):
+            inside = node.body if isinstance(node, ast.ClassDef) else []
+            for one in (node, *(m for m in inside if isinstance(m, kinds) and not m.name.startswith("_"))):
+                if not ast.get_docstring(one):
+                    missing.append(f"{where}: {one.name}")
     assert not missing
 
 

@@ -21,6 +21,7 @@ type Config struct {
 
 	Crowded  bool   // more members than cores on some host; same
 	SlabHalf uint64 // bytes of one half of the slab, 0: DefaultSlabHalf; same
+	ForceGo  bool   // some member cannot map some other: the Go executor runs on all of them; same
 	Timeout  int64  // default of the operations, ns; negative: none
 
 	Scratch Scratch

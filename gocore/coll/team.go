@@ -35,8 +35,8 @@ type Team struct {
 	cause error // why the team died, as this PE worded it; guarded by mu
 }
 
-// New makes a team. Not collective by itself: members must not begin an operation before all of them have made the team's
-// control blocks (zeroed), which an exchange of the parent gives.
+// New makes a team, which can be used after Publish. Not collective by itself: members must not begin an operation before all of them
+// have made the team's control blocks (zeroed), which an exchange of the parent gives.
 func New(cfg Config) (*Team, error) {
 	if cfg.SlabHalf == 0 {
 		cfg.SlabHalf = DefaultSlabHalf
@@ -47,19 +47,20 @@ func New(cfg Config) (*Team, error) {
 	own := cfg.Control[cfg.Me]
 	t.control = cfg.Segment[own : own+layout.ControlSize(t.n)]
 	if cfg.World != nil {
-		if err := t.publish(); err != nil {
+		if err := t.table(); err != nil {
 			return nil, err
 		}
 	}
 	return t, nil
 }
 
-func (t *Team) publish() error {
+// table fills the team's table in C memory.
+func (t *Team) table() error {
 	h, err := hot.NewTeam(t.cfg.World, t.cfg.Me, t.n)
 	if err != nil {
 		return err
 	}
-	t.hot, t.native = h, true
+	t.hot, t.native = h, !t.cfg.ForceGo
 	for r, pe := range t.cfg.PEs {
 		var block []byte
 		if r == t.cfg.Me {
@@ -75,8 +76,14 @@ func (t *Team) publish() error {
 	h.SetMapped(t.native)
 	h.SetSlabHalf(t.cfg.SlabHalf)
 	h.SetTimeout(t.cfg.Timeout)
-	t.handle = h.Publish()
 	return nil
+}
+
+// Publish lets operations start, of Go and (by the handle) of C callers.
+func (t *Team) Publish() {
+	if t.hot != nil {
+		t.handle = t.hot.Publish()
+	}
 }
 
 // Handle is what C callers find the team by.
@@ -152,8 +159,8 @@ func (t *Team) died(err error) {
 	}
 }
 
-// Close ends the team's table here and gives its staging back. Requests must be over; one that is not is given `patience`.
-// false: something still runs, and its memory stays taken. The control block is the caller's.
+// Close ends the team's table here and gives its stage back. Requests must be over; one that is not is given `patience`.
+// false: something still runs, and its memory stays taken. Reclaim ends the rest.
 func (t *Team) Close(patience time.Duration) bool {
 	if t.hot != nil && !t.hot.Close(patience) {
 		return false
@@ -166,9 +173,14 @@ func (t *Team) Close(patience time.Duration) bool {
 	if t.cfg.Stages != nil {
 		t.cfg.Stages.forget(t)
 	}
+	return true
+}
+
+// Reclaim gives the slab back. After Close, and when no member uses the team any more: a peer may read my slab until it has begun
+// its operation after the next, or closed. The control block, for which the same holds, is the caller's.
+func (t *Team) Reclaim() {
 	if t.slab != nil {
 		t.cfg.Scratch.Free(t.slabOff)
 		t.slab = nil
 	}
-	return true
 }

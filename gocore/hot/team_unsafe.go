@@ -17,6 +17,8 @@ import (
 type Team struct {
 	c *C.hot_team
 	n int
+
+	published bool
 }
 
 // NewTeam takes a table slot for rank me of a team of n members of w.
@@ -64,7 +66,10 @@ func (t *Team) SetQueued(n int) { C.hot_team_set_queued(t.c, C.uint32_t(n)) }
 func (t *Team) SetSeq(seq uint32) { t.c.seq = C.uint32_t(seq) }
 
 // Publish gives the team its handle; operations may start.
-func (t *Team) Publish() uint64 { return uint64(C.hot_team_publish(t.c)) }
+func (t *Team) Publish() uint64 {
+	t.published = true
+	return uint64(C.hot_team_publish(t.c))
+}
 
 // Acquire takes the team as an operation does; false while one runs. Leave gives it back.
 func (t *Team) Acquire() bool { return C.hot_team_acquire(t.c) != 0 }
@@ -85,7 +90,7 @@ func (t *Team) PoisonAll(code status.Code, by int, seq uint32) {
 func (t *Team) Close(patience time.Duration) bool {
 	C.hot_team_close(t.c)
 	end := time.Now().Add(patience)
-	for !t.Acquire() {
+	for t.published && !t.Acquire() {
 		if time.Now().After(end) {
 			return false
 		}

@@ -85,13 +85,20 @@ static inline void reduce_small(const float *in, float *out, uint64_t count) {
 #define SIMD _Pragma("GCC ivdep")
 #endif
 
-static void sum2(uint64_t at, uint64_t count) {
+/* Full-width vectors, as the library's own kernels use them; GCC prefers half of it for some processors. */
+#if defined(__AVX512F__) && !defined(__clang__)
+#define WIDE __attribute__((target("prefer-vector-width=512")))
+#else
+#define WIDE
+#endif
+
+WIDE static void sum2(uint64_t at, uint64_t count) {
   const float *a = IN(0) + at, *b = IN(1) + at;
   float *x = OUT(0) + at, *y = OUT(1) + at;
   SIMD for (uint64_t i = 0; i < count; i++) x[i] = y[i] = a[i] + b[i];
 }
 
-static void sum4(uint64_t at, uint64_t count) {
+WIDE static void sum4(uint64_t at, uint64_t count) {
   const float *a = IN(0) + at, *b = IN(1) + at, *c = IN(2) + at, *d = IN(3) + at;
   float *x = OUT(0) + at, *y = OUT(1) + at, *z = OUT(2) + at, *w = OUT(3) + at;
   SIMD for (uint64_t i = 0; i < count; i++) x[i] = y[i] = z[i] = w[i] = a[i] + b[i] + c[i] + d[i];

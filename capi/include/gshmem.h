@@ -12,7 +12,9 @@
  *   - timeout_ns: how long the operation may take: -1 no limit, 0 poll, GSHMEM_DEFAULT_TIMEOUT the team's own.
  *   - slice_ns: how long this call may block (-1: until done). A call whose slice ended returns GSHMEM_PENDING and
  *     a request; wait for it with gshmem_request_wait (repeat as often as you like), then gshmem_request_release. The deadline belongs to the
- *     request, not to the slice. Releasing an unfinished request gives the operation up: a collective that had arrived
+ *     request, not to the slice. Where result words are promised, the request is handed out also when the call has finished
+ *     (GSHMEM_OK): fetch them with gshmem_request_result, then release it. Elsewhere *request_out is 0 when the call has finished.
+ *     A call that fails hands out nothing. Releasing an unfinished request gives the operation up: a collective that had arrived
  *     poisons its team on all members and names this PE; one-sided waits and receives are cancelled cleanly.
  *   - In a forked child every function returns GSHMEM_EFORKED at once.
  *

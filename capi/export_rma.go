@@ -1,0 +1,197 @@
+package main
+
+// #include "internal.h"
+import "C"
+
+import (
+	"time"
+	"unsafe"
+
+	"goshmem/gocore/fabric"
+)
+
+// bytesAt is the caller's memory for the time of the call.
+func bytesAt(p unsafe.Pointer, n C.uint64_t) []byte {
+	if n == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(p), int(n))
+}
+
+//export goshmem_put
+func goshmem_put(wh C.uint64_t, dst, src unsafe.Pointer, n C.uint64_t, pe C.int32_t) C.int32_t {
+	return guard(func() error {
+		w, err := all.world(uint64(wh), "put")
+		if err != nil {
+			return err
+		}
+		return w.Put(uintptr(dst), bytesAt(src, n), int(pe))
+	})
+}
+
+//export goshmem_get
+func goshmem_get(wh C.uint64_t, dst, src unsafe.Pointer, n C.uint64_t, pe C.int32_t) C.int32_t {
+	return guard(func() error {
+		w, err := all.world(uint64(wh), "get")
+		if err != nil {
+			return err
+		}
+		return w.Get(bytesAt(dst, n), uintptr(src), int(pe))
+	})
+}
+
+//export goshmem_iput
+func goshmem_iput(wh C.uint64_t, dst, src unsafe.Pointer, ds, ss C.int64_t, elem, count C.uint64_t, pe C.int32_t) C.int32_t {
+	return guard(func() error {
+		w, err := all.world(uint64(wh), "iput")
+		if err != nil {
+			return err
+		}
+		for i := range int64(count) {
+			from := unsafe.Add(src, i*int64(ss)*int64(elem))
+			if err := w.Put(uintptr(int64(uintptr(dst))+i*int64(ds)*int64(elem)), bytesAt(from, elem), int(pe)); err != nil {
+				return err
+			}
+		}
+		return w.CheckPE("iput", int(pe))
+	})
+}
+
+//export goshmem_iget
+func goshmem_iget(wh C.uint64_t, dst, src unsafe.Pointer, ds, ss C.int64_t, elem, count C.uint64_t, pe C.int32_t) C.int32_t {
+	return guard(func() error {
+		w, err := all.world(uint64(wh), "iget")
+		if err != nil {
+			return err
+		}
+		for i := range int64(count) {
+			to := unsafe.Add(dst, i*int64(ds)*int64(elem))
+			if err := w.Get(bytesAt(to, elem), uintptr(int64(uintptr(src))+i*int64(ss)*int64(elem)), int(pe)); err != nil {
+				return err
+			}
+		}
+		return w.CheckPE("iget", int(pe))
+	})
+}
+
+//export goshmem_p
+func goshmem_p(wh C.uint64_t, dst unsafe.Pointer, value C.uint64_t, width, pe C.int32_t) C.int32_t {
+	return guard(func() error {
+		w, err := all.world(uint64(wh), "p")
+		if err != nil {
+			return err
+		}
+		return w.P(uintptr(dst), uint64(value), int(width), int(pe))
+	})
+}
+
+//export goshmem_g
+func goshmem_g(wh C.uint64_t, src unsafe.Pointer, width, pe C.int32_t, out *C.uint64_t) C.int32_t {
+	return guard(func() error {
+		w, err := all.world(uint64(wh), "g")
+		if err != nil {
+			return err
+		}
+		v, err := w.G(uintptr(src), int(width), int(pe))
+		if err == nil {
+			*out = C.uint64_t(v)
+		}
+		return err
+	})
+}
+
+//export goshmem_fence
+func goshmem_fence(wh C.uint64_t) C.int32_t {
+	return guard(func() error {
+		w, err := all.world(uint64(wh), "fence")
+		if err != nil {
+			return err
+		}
+		return w.Fence()
+	})
+}
+
+//export goshmem_quiet
+func goshmem_quiet(wh C.uint64_t, timeout C.int64_t) C.int32_t {
+	return guard(func() error {
+		w, err := all.world(uint64(wh), "quiet")
+		if err != nil {
+			return err
+		}
+		return w.Quiet(int64(timeout))
+	})
+}
+
+//export goshmem_atomic
+func goshmem_atomic(wh C.uint64_t, op, width C.int32_t, target unsafe.Pointer, operand, compare C.uint64_t, pe C.int32_t, old *C.uint64_t) C.int32_t {
+	return guard(func() error {
+		w, err := all.world(uint64(wh), "atomic")
+		if err != nil {
+			return err
+		}
+		v, err := w.Atomic(uintptr(target), fabric.Atomic{Op: fabric.AtomicOp(op), Width: int(width), Operand: uint64(operand),
+			Compare: uint64(compare), NoReply: old == nil}, int(pe))
+		if err == nil && old != nil {
+			*old = C.uint64_t(v)
+		}
+		return err
+	})
+}
+
+//export goshmem_put_signal
+func goshmem_put_signal(wh C.uint64_t, dst, src unsafe.Pointer, n C.uint64_t, sig *C.uint64_t, value C.uint64_t, op, pe C.int32_t) C.int32_t {
+	return guard(func() error {
+		w, err := all.world(uint64(wh), "put_signal")
+		if err != nil {
+			return err
+		}
+		return w.PutSignal(uintptr(dst), bytesAt(src, n), uintptr(unsafe.Pointer(sig)), int(op), uint64(value), int(pe))
+	})
+}
+
+//export goshmem_wait_refuse
+func goshmem_wait_refuse(wh C.uint64_t, word unsafe.Pointer, width, cmp C.int32_t) C.int32_t {
+	return guard(func() error {
+		w, err := all.world(uint64(wh), "test")
+		if err != nil {
+			return err
+		}
+		return w.CheckWord("test", uintptr(word), int(width), int(cmp))
+	})
+}
+
+//export goshmem_wait_until_start
+func goshmem_wait_until_start(wh C.uint64_t, word unsafe.Pointer, width, isSigned, cmp C.int32_t, value C.uint64_t, timeout, slice C.int64_t, out *C.uint64_t) C.int32_t {
+	return guard(func() error {
+		w, err := all.world(uint64(wh), "wait_until")
+		if err != nil {
+			return err
+		}
+		r, err := w.WaitUntil(uintptr(word), int(width), isSigned != 0, int(cmp), uint64(value), int64(timeout), time.Duration(slice))
+		if err != nil {
+			return err
+		}
+		return handWords(&pending{r: r}, out)
+	})
+}
+
+//export goshmem_wait_until
+func goshmem_wait_until(wh C.uint64_t, word unsafe.Pointer, width, isSigned, cmp C.int32_t, value C.uint64_t, timeout C.int64_t, out *C.uint64_t) C.int32_t {
+	return guard(func() error {
+		w, err := all.world(uint64(wh), "wait_until")
+		if err != nil {
+			return err
+		}
+		r, err := w.WaitUntil(uintptr(word), int(width), isSigned != 0, int(cmp), uint64(value), int64(timeout), -1)
+		if err != nil {
+			return err
+		}
+		if _, err := r.Wait(-1); err != nil {
+			return err
+		}
+		if out != nil {
+			*out = C.uint64_t(r.Result()[0])
+		}
+		return nil
+	})
+}

@@ -1,0 +1,25 @@
+/* internal.h - what the C files of capi share. Nothing here is exported. */
+#ifndef GSHMEM_INTERNAL_H
+#define GSHMEM_INTERNAL_H
+
+#include "include/gshmem.h"
+
+#include "../gocore/hot/hot.h"
+
+#define ERRTEXT_MAX 4096
+
+#ifndef GSHMEM_VERSION_TEXT
+#define GSHMEM_VERSION_TEXT "0.1.0"
+#endif
+
+void errtext_set(const char *words, size_t n);
+int32_t errtext_fail(int32_t status, const char *words); /* sets the text, returns the status */
+int32_t fork_refuse(void);
+
+#define REFUSE_FORKED()                                                                 \
+  do {                                                                                  \
+    if (__builtin_expect(atomic_load_explicit(&hot_forked, memory_order_relaxed), 0))   \
+      return fork_refuse();                                                             \
+  } while (0)
+
+#endif

@@ -1,0 +1,272 @@
+package world
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"goshmem/gocore/heap"
+	"goshmem/gocore/status"
+)
+
+// noFit is the bid of a member whose heap has no room.
+const noFit = math.MaxUint64
+
+// Layout of what is said in an allocation or a collect.
+const (
+	sayBytesAsked = 0  // u64
+	sayAlign      = 8  // u64
+	sayBid        = 16 // u64
+	sayStatus     = 24 // i32: why the bid's pages cannot be had
+	sayFlags      = 28 // u32
+	sayDropped    = 32 // bitmap over a window of the team's live blocks
+	windowBlocks  = (sayBytes - sayDropped) * 8
+)
+
+const (
+	flagZero    = 1
+	flagCollect = 2
+)
+
+// allocation is one member's part in agreeing on a block.
+//
+// Each round every member takes its bid (the lowest fit at or above the highest bid so far), makes the pages real and
+// says so. When all bids are equal the block is there, in one round where the histories are equal. Reclaiming what all have
+// dropped rides on the same words. Failures are common knowledge, so all roll back.
+type allocation struct {
+	t           *Team
+	op          string
+	bytes       uint64
+	align       uint64
+	flags       uint32
+	bid         uint64
+	taken       bool
+	status      status.Code
+	trouble     error
+	windows     int    // windows of live blocks looked at so far
+	reclaimed   uint64 // bytes, over all rounds
+	block       *Block
+	usedAtFirst heap.Stats
+}
+
+// Alloc agrees with the team on a block of this size and alignment (0: 64). Collective over the team. The block func is valid
+// after a successful end.
+func (t *Team) Alloc(bytes, align uint64, zero bool, timeout int64, slice time.Duration) (*Request, func() *Block, error) {
+	if align != 0 && align&(align-1) != 0 {
+		return nil, nil, status.New(status.InvalidArgument, "alloc", "alignment %d is not a power of two", align)
+	}
+	a := &allocation{t: t, op: "alloc", bytes: bytes, align: align}
+	if zero {
+		a.flags = flagZero
+	}
+	r, err := t.talk(kindAlloc, timeout, slice, &talk{first: a.first, next: a.next, undo: a.release})
+	return r, func() *Block { return a.block }, err
+}
+
+// Collect reclaims what all members of the team have dropped. Collective over the team. Result word 0: bytes reclaimed.
+func (t *Team) Collect(timeout int64, slice time.Duration) (*Request, error) {
+	a := &allocation{t: t, op: "collect", flags: flagCollect}
+	return t.talk(kindCollect, timeout, slice, &talk{first: a.first, next: a.next, undo: a.release,
+		result: func() [4]uint64 { return [4]uint64{a.reclaimed} }})
+}
+
+func (a *allocation) first() []byte { return a.sayWith(0) }
+
+// sayWith takes a bid at or above atLeast and words the round.
+func (a *allocation) sayWith(atLeast uint64) []byte {
+	if a.flags&flagCollect == 0 {
+		a.take(atLeast)
+	}
+	say := make([]byte, sayBytes)
+	binary.LittleEndian.PutUint64(say[sayBytesAsked:], a.bytes)
+	binary.LittleEndian.PutUint64(say[sayAlign:], a.align)
+	binary.LittleEndian.PutUint64(say[sayBid:], a.bid)
+	binary.LittleEndian.PutUint32(say[sayStatus:], uint32(int32(a.status)))
+	binary.LittleEndian.PutUint32(say[sayFlags:], a.flags)
+	a.t.markDropped(say[sayDropped:])
+	return say
+}
+
+// take reserves the bid here and makes its pages real and, if asked, zero.
+func (a *allocation) take(atLeast uint64) {
+	w := a.t.w
+	a.status, a.trouble = status.OK, nil
+	w.heapMu.Lock()
+	off, ok := w.heap.Propose(a.bytes, a.align, atLeast)
+	var dirty []heap.Range
+	if ok {
+		dirty, _ = w.heap.Take(off, a.bytes) // a proposal can be taken
+	}
+	a.usedAtFirst = w.heap.Stats()
+	w.heapMu.Unlock()
+	if !ok {
+		a.bid, a.taken = noFit, false
+		return
+	}
+	a.bid, a.taken = off, true
+	if err := w.seg.Commit(w.seg.Geo.HeapOff+off, a.bytes); err != nil {
+		a.status, a.trouble = status.Of(err), err
+		return
+	}
+	if a.flags&flagZero != 0 {
+		w.clear(dirty)
+	}
+}
+
+// release gives the bid back.
+func (a *allocation) release() {
+	if a.taken {
+		a.taken = false
+		a.t.w.giveBack(a.bid, a.bytes)
+	}
+}
+
+// next looks at what all members said. It is the same data everywhere, so all decide alike.
+func (a *allocation) next(replies [][]byte) ([]byte, error) {
+	if err := a.compare(replies); err != nil {
+		a.release()
+		return nil, err
+	}
+	got := a.t.reclaim(replies)
+	a.reclaimed += got
+	a.windows++
+	if a.flags&flagCollect != 0 {
+		if a.windows*windowBlocks < a.t.liveBlocks() {
+			return a.sayWith(0), nil
+		}
+		return nil, nil
+	}
+	if err := a.pagesOf(replies); err != nil {
+		a.release()
+		return nil, err
+	}
+	highest, equal := bids(replies)
+	switch {
+	case highest == noFit && (got > 0 || a.windows*windowBlocks < a.t.liveBlocks()):
+		a.release()
+		return a.sayWith(0), nil // something came free, or more dropped blocks may
+	case highest == noFit:
+		a.release()
+		return nil, a.full(replies)
+	case !equal:
+		a.release()
+		return a.sayWith(highest), nil
+	}
+	a.block, a.taken = a.t.adopt(a.bid, a.bytes), false
+	return nil, nil
+}
+
+// bids gives the highest bid and whether all are equal.
+func bids(replies [][]byte) (highest uint64, equal bool) {
+	first := binary.LittleEndian.Uint64(replies[0][sayBid:])
+	highest, equal = first, true
+	for _, r := range replies[1:] {
+		b := binary.LittleEndian.Uint64(r[sayBid:])
+		highest, equal = max(highest, b), equal && b == first
+	}
+	return highest, equal
+}
+
+// compare refuses unequal requests on every member, with everybody's wish in the words.
+func (a *allocation) compare(replies [][]byte) error {
+	same := true
+	for _, r := range replies {
+		same = same && string(r[:sayBid]) == string(replies[0][:sayBid]) && string(r[sayFlags:sayFlags+4]) == string(replies[0][sayFlags:sayFlags+4])
+	}
+	if same {
+		return nil
+	}
+	var wishes []string
+	for rank, r := range replies {
+		w := fmt.Sprintf("PE %d: %d bytes", a.t.pes[rank], binary.LittleEndian.Uint64(r[sayBytesAsked:]))
+		if al := binary.LittleEndian.Uint64(r[sayAlign:]); al != 0 {
+			w += fmt.Sprintf(" aligned to %d", al)
+		}
+		if binary.LittleEndian.Uint32(r[sayFlags:])&flagCollect != 0 {
+			w = fmt.Sprintf("PE %d: collect", a.t.pes[rank])
+		}
+		wishes = append(wishes, w)
+	}
+	return status.New(status.Asymmetric, a.op, "the members of %s ask for different blocks (%s); every member must ask for the same size and alignment. Nothing was allocated, the heap stays usable",
+		a.t.name(), strings.Join(wishes, ", "))
+}
+
+// pagesOf fails everywhere when some member has no pages for its bid.
+func (a *allocation) pagesOf(replies [][]byte) error {
+	for rank, r := range replies {
+		code := status.Code(int32(binary.LittleEndian.Uint32(r[sayStatus:])))
+		if code == status.OK {
+			continue
+		}
+		if rank == a.t.me {
+			return a.trouble
+		}
+		return status.At(code, a.op, a.t.pes[rank], "it could not get %d bytes of memory for its part of the block; its own error has the limit that was hit. Nothing was allocated", a.bytes)
+	}
+	return nil
+}
+
+// full words exhaustion, the same on all members but for the numbers of their own heap.
+func (a *allocation) full(replies [][]byte) error {
+	var where []int
+	for rank, r := range replies {
+		if binary.LittleEndian.Uint64(r[sayBid:]) == noFit {
+			where = append(where, a.t.pes[rank])
+		}
+	}
+	s := a.usedAtFirst
+	if a.taken {
+		s = a.t.w.HeapStats().stats()
+	}
+	return status.New(status.HeapFull, a.op, "%d bytes do not fit on PE %v: heap size %d, used %d, largest hole %d in %d blocks (here); raise SHMEM_SYMMETRIC_SIZE, or drop tensors and call collect",
+		a.bytes, where, s.Size, s.Used, s.LargestHole, s.Blocks)
+}
+
+// AllocLocal gives a block of this PE alone. Peers reach it by its offset. It never waits.
+func (w *World) AllocLocal(bytes, align uint64, zero bool) (*Block, error) {
+	if err := w.usable("alloc_local"); err != nil {
+		return nil, err
+	}
+	if align != 0 && align&(align-1) != 0 {
+		return nil, status.New(status.InvalidArgument, "alloc_local", "alignment %d is not a power of two", align)
+	}
+	w.heapMu.Lock()
+	off, dirty, ok := w.heap.Place(bytes, align)
+	s := w.heap.Stats()
+	w.heapMu.Unlock()
+	if !ok {
+		return nil, status.New(status.HeapFull, "alloc_local", "%d bytes do not fit: heap size %d, used %d, largest hole %d in %d blocks; raise SHMEM_SYMMETRIC_SIZE, or drop tensors",
+			bytes, s.Size, s.Used, s.LargestHole, s.Blocks)
+	}
+	if err := w.seg.Commit(w.seg.Geo.HeapOff+off, bytes); err != nil {
+		w.giveBack(off, bytes)
+		return nil, err
+	}
+	if zero {
+		w.clear(dirty)
+	}
+	return w.enter(&Block{w: w, off: off, size: bytes}), nil
+}
+
+// Free gives a block back on every member now. Collective over the block's team; a local block is just dropped.
+func (b *Block) Free(timeout int64, slice time.Duration) (*Request, error) {
+	if b.team == nil {
+		b.Drop()
+		return Background(nil, func() error { return nil }), nil
+	}
+	say := make([]byte, sayBytes)
+	binary.LittleEndian.PutUint64(say, b.off)
+	binary.LittleEndian.PutUint64(say[8:], b.size)
+	t := b.team
+	return t.talk(kindFree, timeout, slice, &talk{first: func() []byte { return say }, undo: func() {}, next: func(replies [][]byte) ([]byte, error) {
+		for rank, r := range replies {
+			if off := binary.LittleEndian.Uint64(r); off != b.off {
+				return nil, status.At(status.Asymmetric, "free", t.pes[rank], "it frees the block at heap offset %d, this PE the one at %d; free blocks in the same order everywhere. Nothing was freed", off, b.off)
+			}
+		}
+		t.retire(b)
+		return nil, nil
+	}})
+}

@@ -1,0 +1,227 @@
+package world
+
+import (
+	"sync"
+
+	"goshmem/gocore/heap"
+	"goshmem/gocore/status"
+)
+
+// Block is a piece of this PE's heap. A symmetric block belongs to a team and has a twin at the same offset on each
+// member; a local one is this PE's alone. The holder drops it; the pages stay until it does, also past the end of the world.
+type Block struct {
+	w    *World
+	team *Team // nil for a local block
+	off  uint64
+	size uint64 // as asked for; the heap rounds it up, and gives an empty block an offset of its own
+
+	// Guarded by w.blocks.mu.
+	dropped bool // this PE holds it no more; reclaimed when all members say so
+	freed   bool // its addresses may belong to somebody else
+}
+
+// Address is where the block begins in this process. An empty block has an address too, of its alignment.
+func (b *Block) Address() uintptr { return b.w.heapLow() + uintptr(b.off) }
+
+// Size is the bytes asked for.
+func (b *Block) Size() uint64 { return b.size }
+
+// World is the world the block belongs to.
+func (b *Block) World() *World { return b.w }
+
+// ledger is what a world knows of its blocks.
+type ledger struct {
+	mu     sync.Mutex
+	byOff  map[uint64]*Block // live blocks with memory, by offset; guarded by mu
+	held   int               // blocks not dropped: they keep the mapping; guarded by mu
+	closed bool              // the world is closed: the last drop unmaps; guarded by mu
+}
+
+// Drop ends this PE's interest in the block: recorded here, never waits, never talks to a peer.
+func (b *Block) Drop() {
+	l := &b.w.blocks
+	l.mu.Lock()
+	if b.dropped {
+		l.mu.Unlock()
+		return
+	}
+	b.dropped = true
+	l.held--
+	if b.team == nil && !b.freed {
+		b.w.reclaimLocked(b)
+	}
+	last := l.closed && l.held == 0
+	l.mu.Unlock()
+	if last {
+		b.w.unmap()
+	}
+}
+
+// reclaimLocked gives a block's memory back to the heap. blocks.mu is held.
+func (w *World) reclaimLocked(b *Block) {
+	if b.freed {
+		return
+	}
+	b.freed = true
+	delete(w.blocks.byOff, b.off)
+	if !w.blocks.closed {
+		w.giveBack(b.off, b.size)
+	}
+}
+
+// BlockOf finds the live block that holds an address.
+func (w *World) BlockOf(addr uintptr) (*Block, error) {
+	low := w.heapLow()
+	if addr < low || uint64(addr-low) >= w.heapBytes() {
+		return nil, status.New(status.NotSymmetric, "block_of", "address %#x is not in the symmetric heap [%#x, %#x)", addr, low, uint64(low)+w.heapBytes())
+	}
+	off := uint64(addr - low)
+	w.heapMu.Lock()
+	start, ok := w.heap.Holding(off)
+	w.heapMu.Unlock()
+	w.blocks.mu.Lock()
+	defer w.blocks.mu.Unlock()
+	if b := w.blocks.byOff[start]; ok && b != nil {
+		return b, nil
+	}
+	return nil, status.New(status.NotSymmetric, "block_of", "address %#x (heap offset %d) is in no allocated block", addr, off)
+}
+
+// enter books a new block.
+func (w *World) enter(b *Block) *Block {
+	l := &w.blocks
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.byOff[b.off] = b
+	l.held++
+	return b
+}
+
+// adopt books a block that the team agreed on.
+func (t *Team) adopt(off, bytes uint64) *Block {
+	b := t.w.enter(&Block{w: t.w, team: t, off: off, size: bytes})
+	t.w.blocks.mu.Lock()
+	defer t.w.blocks.mu.Unlock()
+	t.live = append(t.live, b)
+	return b
+}
+
+// liveBlocks is how many blocks of the team are not reclaimed; the same number on every member.
+func (t *Team) liveBlocks() int {
+	t.w.blocks.mu.Lock()
+	defer t.w.blocks.mu.Unlock()
+	return len(t.live)
+}
+
+// markDropped says which live blocks of the current window this PE has dropped.
+func (t *Team) markDropped(bits []byte) {
+	t.w.blocks.mu.Lock()
+	defer t.w.blocks.mu.Unlock()
+	if t.cursor >= len(t.live) {
+		t.cursor = 0
+	}
+	for i, b := range t.live[t.cursor:min(len(t.live), t.cursor+windowBlocks)] {
+		if b.dropped {
+			bits[i/8] |= 1 << (i % 8)
+		}
+	}
+}
+
+// reclaim frees the blocks of the window that every member has dropped, gives the bytes, and moves the window on. All members
+// see the same bits, so they free the same blocks.
+func (t *Team) reclaim(replies [][]byte) (bytes uint64) {
+	l := &t.w.blocks
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	kept := t.live[:t.cursor:t.cursor]
+	end := min(len(t.live), t.cursor+windowBlocks)
+	for i, b := range t.live[t.cursor:end] {
+		all := true
+		for _, r := range replies {
+			all = all && r[sayDropped+i/8]&(1<<(i%8)) != 0
+		}
+		if all {
+			bytes += b.size
+			t.w.reclaimLocked(b)
+		} else {
+			kept = append(kept, b)
+		}
+	}
+	next := len(kept)
+	kept = append(kept, t.live[end:]...)
+	t.live = kept
+	if t.cursor = next; t.cursor >= len(t.live) {
+		t.cursor = 0
+	}
+	return bytes
+}
+
+// retire ends a block that all members freed together.
+func (t *Team) retire(b *Block) {
+	l := &t.w.blocks
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, x := range t.live {
+		if x == b {
+			t.live = append(t.live[:i:i], t.live[i+1:]...)
+			if t.cursor > i {
+				t.cursor--
+			}
+			break
+		}
+	}
+	if !b.dropped {
+		b.dropped = true
+		l.held--
+	}
+	t.w.reclaimLocked(b)
+}
+
+// giveBack returns memory to the heap. Large pieces give their pages back to the system too, and are fresh zeros then.
+func (w *World) giveBack(off, bytes uint64) {
+	const keep = 32 << 20
+	page, at := w.seg.Page(), w.seg.Geo.HeapOff+off
+	first, last := (at+page-1)&^(page-1), (at+bytes)&^(page-1) // the pages wholly inside
+	fresh := bytes >= keep && w.seg.Decommit(at, bytes) == nil
+	w.heapMu.Lock()
+	defer w.heapMu.Unlock()
+	if _, err := w.heap.Free(off); err != nil {
+		panic(err) // only taken blocks come here
+	}
+	if fresh {
+		w.heap.Clean(first-w.seg.Geo.HeapOff, last-first)
+	}
+}
+
+func (w *World) clear(dirty []heap.Range) {
+	all := w.seg.Bytes()
+	for _, d := range dirty {
+		clear(all[w.seg.Geo.HeapOff+d.Off : w.seg.Geo.HeapOff+d.End()])
+	}
+}
+
+// HeapStat is the present use of this PE's heap.
+type HeapStat struct {
+	Low                                       uintptr
+	Bytes, Used, LargestHole, Blocks, Dropped uint64
+}
+
+func (s HeapStat) stats() heap.Stats {
+	return heap.Stats{Size: s.Bytes, Used: s.Used, LargestHole: s.LargestHole, Blocks: s.Blocks}
+}
+
+// HeapStats looks at the heap now.
+func (w *World) HeapStats() HeapStat {
+	w.heapMu.Lock()
+	s := w.heap.Stats()
+	w.heapMu.Unlock()
+	out := HeapStat{Low: w.heapLow(), Bytes: s.Size, Used: s.Used, LargestHole: s.LargestHole, Blocks: s.Blocks}
+	w.blocks.mu.Lock()
+	defer w.blocks.mu.Unlock()
+	for _, b := range w.blocks.byOff {
+		if b.dropped {
+			out.Dropped++
+		}
+	}
+	return out
+}

@@ -1,0 +1,85 @@
+package world
+
+import (
+	"time"
+	"unsafe"
+
+	"goshmem/gocore/coll"
+	"goshmem/gocore/fabric"
+)
+
+// collecting is a collective in its team's lane.
+type collecting struct {
+	t     *Team
+	r     *coll.Request
+	quiet bool // a barrier: what was put before it must be there first
+}
+
+// run begins the collective when the lane has come to it: members arrive in the order of their lanes.
+func (c *collecting) run(until int64) (bool, error) {
+	if c.quiet {
+		c.quiet = false
+		if err := c.t.w.Quiet(Default); err != nil {
+			return true, err
+		}
+	}
+	return c.r.Run(until)
+}
+
+// giveUp tells the members, also when this PE had not arrived yet: they wait for an operation that it will never join.
+func (c *collecting) giveUp() {
+	if done, _ := c.r.Run(0); !done {
+		c.r.GiveUp()
+	}
+}
+
+func (c *collecting) words() [4]uint64 { return [4]uint64{} }
+
+// Collective starts one collective of the team.
+func (t *Team) Collective(call coll.Call, how How, timeout int64, slice time.Duration) (*Request, error) {
+	if err := t.w.usable(coll.OpName(call.Op)); err != nil {
+		return nil, err
+	}
+	r, err := t.coll.Start(call, t.deadline(timeout))
+	if err != nil {
+		return nil, err
+	}
+	return t.w.start(t.lane, &collecting{t: t, r: r, quiet: call.Op == coll.Barrier}, how, slice), nil
+}
+
+// Adopt takes over a collective that C began (a *hot_coll), whatever it has come to.
+func (t *Team) Adopt(c unsafe.Pointer, slice time.Duration) *Request {
+	return t.w.start(t.lane, &collecting{t: t, r: t.coll.Adopt(c)}, How{}, slice)
+}
+
+// collConfig is what package coll needs of this world.
+func (t *Team) collConfig(control []uint64) coll.Config {
+	w := t.w
+	return coll.Config{Name: t.id, Me: t.me, PEs: t.pes, Control: control, Segment: w.seg.Bytes(), Crowded: w.crowded,
+		Timeout: int64(w.timeout), Scratch: w.scratch, Stages: w.stages, World: w.hot, Mapped: t.mappedTo, Transport: w.net,
+		Locate: w.locate, Lost: w.gonePE, Aborted: w.checkAbort, Topic: topic}
+}
+
+// mappedTo is a PE's segment when every two members have mapped each other: then all of them run the C executor.
+func (t *Team) mappedTo(pe int) []byte {
+	if !t.mapped() {
+		return nil
+	}
+	return t.w.segs[pe].Bytes()
+}
+
+func topic(kind uint64) string {
+	if kind < uint64(len(kindNames)) {
+		return kindNames[kind]
+	}
+	return "exchange"
+}
+
+// locate is where an address range lies in this PE's symmetric heap.
+func (w *World) locate(addr uintptr, n uint64) (fabric.Ref, bool) {
+	low := w.heapLow()
+	if addr < low || uint64(addr-low) > w.heapBytes() || n > w.heapBytes()-uint64(addr-low) {
+		return 0, false
+	}
+	return fabric.MakeRef(0, w.seg.Geo.HeapOff+uint64(addr-low)), true
+}

@@ -1,0 +1,202 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"goshmem/gocore/fabric"
+	"goshmem/gocore/hot"
+	"goshmem/gocore/layout"
+	"goshmem/gocore/status"
+)
+
+// Finalize leaves the world: it ends what is still running, flushes, and waits until every living PE leaves too, so that
+// nobody loses memory under its feet; after the timeout (Default: the world's) it leaves alone and says for whom it had waited.
+// In every case the world is closed afterwards. Repeating it waits for the first and answers the same.
+func (w *World) Finalize(timeout time.Duration) error {
+	w.lifeMu.Lock()
+	if w.closing {
+		w.lifeMu.Unlock()
+		<-w.closed
+		return w.ended
+	}
+	w.closing = true
+	w.lifeMu.Unlock()
+	if timeout == Default {
+		timeout = w.timeout
+	}
+	w.endRequests()
+	err := w.leave(timeout)
+	w.tearDown()
+	w.ended = err
+	close(w.closed)
+	return err
+}
+
+// endRequests gives up everything that has not finished, so that peers that wait for it are told.
+func (w *World) endRequests() {
+	for _, l := range w.lanes() {
+		for _, r := range l.all() {
+			r.Release()
+		}
+	}
+}
+
+// leave flushes, tells all living PEs, and waits until they have told us.
+func (w *World) leave(timeout time.Duration) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	deadline := int64(hot.Forever)
+	if timeout >= 0 {
+		deadline = hot.Now() + int64(timeout)
+		ctx, cancel = context.WithTimeout(ctx, timeout+time.Second) // a peer's runtime answers at once or not at all
+	}
+	defer cancel()
+	if w.aborted == nil {
+		if err := w.net.Quiet(ctx); err != nil && status.Of(err) != status.PeerDead {
+			w.logf("finalize: %v", err)
+		}
+	}
+	hot.HeaderAt(w.seg.Bytes()).SetClosing()
+	for pe := range w.n {
+		if w.monitor.Dead(pe) == nil {
+			w.tellLeaving(ctx, pe)
+		}
+	}
+	return w.awaitLeaving(deadline, timeout)
+}
+
+func (w *World) tellLeaving(ctx context.Context, pe int) {
+	at := fabric.Addr{PE: pe, Ref: fabric.MakeRef(0, w.peers[pe].Leave+8*uint64(w.me))}
+	if _, err := w.net.Atomic(ctx, at, fabric.Atomic{Op: fabric.Set, Width: 8, Operand: 1}); err != nil {
+		return // it is gone, or will find us gone
+	}
+	w.alarm(ctx, pe)
+}
+
+// alarm makes a peer's waiters look what happened.
+func (w *World) alarm(ctx context.Context, pe int) {
+	if w.segs[pe] != nil {
+		w.hot.RaisePE(pe)
+		return
+	}
+	at := fabric.Addr{PE: pe, Ref: fabric.MakeRef(0, layout.HdrAlarm)}
+	_, _ = w.net.Atomic(ctx, at, fabric.Atomic{Op: fabric.Inc, Width: 4}) // a lost peer needs no alarm
+}
+
+func (w *World) left(pe int) bool {
+	return loadWord(w.leaves[8*pe:]) != 0
+}
+
+// awaitLeaving waits until each PE has left or died.
+func (w *World) awaitLeaving(deadline int64, timeout time.Duration) error {
+	var turn hot.Wait
+	turn.Reset(deadline)
+	for {
+		var missing []int
+		for pe := range w.n {
+			if !w.left(pe) && w.monitor.Dead(pe) == nil {
+				missing = append(missing, pe)
+			}
+		}
+		if len(missing) == 0 {
+			return nil
+		}
+		if w.hot.Turn(&turn, deadline) == hot.Pending && hot.Now() >= deadline {
+			return status.At(status.Timeout, "finalize", missing[0], "PEs %v have not finalized within %v; this PE has left alone, and its memory is gone for them", missing, timeout)
+		}
+	}
+}
+
+// tearDown closes what was opened, in reverse, whatever was reached. Blocks that are still held keep the mappings.
+func (w *World) tearDown() {
+	w.cancel(status.New(status.Finalized, "", "world %s was finalized", w.label))
+	if w.hot != nil {
+		w.engine.stop()
+		w.completed.close()
+		w.closeTeams()
+	}
+	if w.monitor != nil {
+		w.monitor.Close()
+	}
+	if w.net != nil {
+		if err := w.net.Close(); err != nil && !errors.Is(err, context.Canceled) {
+			w.logf("closing the network: %v", err)
+		}
+	}
+	if w.hot != nil {
+		w.hot.Close(-1)
+		w.hot.Free()
+	}
+	w.blocks.mu.Lock()
+	w.blocks.closed = true
+	idle := w.blocks.held == 0
+	w.blocks.mu.Unlock()
+	if idle {
+		w.unmap()
+	}
+}
+
+// unmap gives the mappings back. It runs once: when the world is closed and no block is held.
+func (w *World) unmap() {
+	for _, s := range w.segs {
+		if s != nil {
+			_ = s.Close() // unmapping our own ranges cannot fail in a way anybody could mend
+		}
+	}
+}
+
+// Abort ends the job: every blocked operation of every member fails naming this PE. The world stays up for Finalize.
+func (w *World) Abort(code int32) {
+	if code == 0 {
+		code = -1
+	}
+	hot.HeaderAt(w.seg.Bytes()).Abort(code, int32(w.me))
+	w.noteAbort(code, w.me)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	for pe := range w.n {
+		if pe != w.me && w.monitor.Dead(pe) == nil {
+			w.tellAbort(ctx, pe, code)
+		}
+	}
+}
+
+func (w *World) tellAbort(ctx context.Context, pe int, code int32) {
+	if s := w.segs[pe]; s != nil {
+		hot.HeaderAt(s.Bytes()).Abort(code, int32(w.me))
+		return
+	}
+	by := fabric.Addr{PE: pe, Ref: fabric.MakeRef(0, layout.HdrAbortBy)}
+	at := fabric.Addr{PE: pe, Ref: fabric.MakeRef(0, layout.HdrAbortCode)}
+	_, err := w.net.Atomic(ctx, by, fabric.Atomic{Op: fabric.Set, Width: 4, Operand: uint64(uint32(w.me))})
+	if err == nil {
+		_, err = w.net.Atomic(ctx, at, fabric.Atomic{Op: fabric.Set, Width: 4, Operand: uint64(uint32(code))})
+	}
+	if err == nil {
+		w.alarm(ctx, pe)
+	}
+}
+
+// noteAbort makes the abort this process' own: contexts end, waits end, later operations are refused.
+func (w *World) noteAbort(code int32, by int) error {
+	err := status.At(status.Aborted, "", by, "it called abort(%d); finalize, then init anew to go on", code)
+	w.lifeMu.Lock()
+	if w.aborted == nil {
+		w.aborted = err
+	}
+	err, _ = w.aborted.(*status.Error)
+	w.lifeMu.Unlock()
+	w.cancel(err)
+	w.hot.RaiseAlarm()
+	return err
+}
+
+// checkAbort looks whether any PE has aborted the job.
+func (w *World) checkAbort() error {
+	code, by := hot.HeaderAt(w.seg.Bytes()).Aborted()
+	if code == 0 {
+		return nil
+	}
+	return w.noteAbort(code, int(by))
+}

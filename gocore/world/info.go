@@ -1,0 +1,138 @@
+package world
+
+import (
+	"encoding/json"
+	"time"
+
+	"goshmem/gocore/config"
+)
+
+// The JSON of gshmem_info: what is in use and why, for shmem.info(), bug reports and `shmem-config --diagnose`.
+type infoWorld struct {
+	Version   string          `json:"version"`
+	Label     string          `json:"label"`
+	Me        int             `json:"me"`
+	N         int             `json:"n"`
+	State     string          `json:"state"`
+	Bootstrap infoBootstrap   `json:"bootstrap"`
+	Timeout   float64         `json:"timeout_s"`
+	Crowded   bool            `json:"crowded"`
+	Heap      infoHeap        `json:"heap"`
+	Scratch   uint64          `json:"scratch_used"`
+	Peers     []infoPeer      `json:"peers"`
+	Teams     []infoTeam      `json:"teams"`
+	Settings  []config.Origin `json:"settings"`
+}
+
+type infoBootstrap struct {
+	Method  string  `json:"method"`
+	Reason  string  `json:"reason"`
+	Seconds float64 `json:"seconds"`
+}
+
+type infoHeap struct {
+	Bytes       uint64 `json:"bytes"`
+	Used        uint64 `json:"used"`
+	LargestHole uint64 `json:"largest_hole"`
+	Blocks      uint64 `json:"blocks"`
+	Dropped     uint64 `json:"dropped"`
+	Memory      string `json:"memory"`
+}
+
+type infoPeer struct {
+	PE        int    `json:"pe"`
+	Host      string `json:"host"`
+	Pid       int    `json:"pid"`
+	Transport string `json:"transport"`
+	Mapped    bool   `json:"mapped"`
+	Encrypted bool   `json:"encrypted"`
+	Reason    string `json:"reason"`
+	Watched   string `json:"watched_by"`
+	State     string `json:"state"`
+}
+
+type infoTeam struct {
+	PEs      string `json:"pes"`
+	Me       int    `json:"rank"`
+	Executor string `json:"executor"`
+	Health   string `json:"health"`
+}
+
+type infoLibrary struct {
+	Version string           `json:"version"`
+	Table   []config.Setting `json:"settings"`
+	Worlds  []infoWorld      `json:"worlds"`
+}
+
+// LibraryInfo is the library and the given worlds as JSON.
+func LibraryInfo(ws []*World) []byte {
+	all := infoLibrary{Version: Version, Table: config.Settings(), Worlds: []infoWorld{}}
+	for _, w := range ws {
+		all.Worlds = append(all.Worlds, w.info())
+	}
+	return marshal(all)
+}
+
+// Info is this world as JSON.
+func (w *World) Info() []byte { return marshal(w.info()) }
+
+func marshal(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // plain data
+	}
+	return b
+}
+
+func (w *World) info() infoWorld {
+	s := w.HeapStats()
+	out := infoWorld{Version: Version, Label: w.label, Me: w.me, N: w.n, State: w.state(), Crowded: w.crowded,
+		Bootstrap: infoBootstrap{w.method, w.reason, w.upAfter.Seconds()}, Timeout: seconds(w.timeout),
+		Heap:     infoHeap{s.Bytes, s.Used, s.LargestHole, s.Blocks, s.Dropped, w.seg.How()},
+		Scratch:  w.scratch.Used(),
+		Settings: w.cfg.Origins()}
+	for pe := range w.n {
+		out.Peers = append(out.Peers, w.infoPeer(pe))
+	}
+	w.teamMu.Lock()
+	defer w.teamMu.Unlock()
+	for t := range w.teams {
+		it := infoTeam{PEs: t.set.String(), Me: t.me, Executor: t.coll.Executor(), Health: "ok"}
+		if err := t.Health(); err != nil {
+			it.Health = err.Error()
+		}
+		out.Teams = append(out.Teams, it)
+	}
+	return out
+}
+
+func (w *World) infoPeer(pe int) infoPeer {
+	p := infoPeer{PE: pe, Host: w.peers[pe].Host, Pid: w.peers[pe].Pid, Transport: w.net.Of(pe), Mapped: w.segs[pe] != nil,
+		Encrypted: w.segs[pe] == nil, Reason: w.net.Reason(pe), Watched: w.monitor.How(pe), State: "up"}
+	switch {
+	case w.monitor.Dead(pe) != nil:
+		p.State = "dead: " + w.monitor.Dead(pe).Error()
+	case w.left(pe):
+		p.State = "left"
+	}
+	return p
+}
+
+func (w *World) state() string {
+	w.lifeMu.Lock()
+	defer w.lifeMu.Unlock()
+	switch {
+	case w.closing:
+		return "closing"
+	case w.aborted != nil:
+		return "aborted: " + w.aborted.Error()
+	}
+	return "up"
+}
+
+func seconds(d time.Duration) float64 {
+	if d < 0 {
+		return -1
+	}
+	return d.Seconds()
+}

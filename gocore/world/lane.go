@@ -1,0 +1,53 @@
+package world
+
+import "sync"
+
+// lane is the queue of a team's operations: only the head runs, so the team sees them in the order they were started.
+type lane struct {
+	mu    sync.Mutex
+	queue []*Request // guarded by mu
+	// gauge publishes the length for the C hot path, which must queue behind whatever is here. Called under mu.
+	gauge func(n int)
+}
+
+func (l *lane) push(r *Request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.queue = append(l.queue, r)
+	l.gauge(len(l.queue))
+}
+
+func (l *lane) head() *Request {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.queue) == 0 {
+		return nil
+	}
+	return l.queue[0]
+}
+
+func (l *lane) asyncHead() bool {
+	h := l.head()
+	return h != nil && h.async
+}
+
+func (l *lane) remove(r *Request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, q := range l.queue {
+		if q == r {
+			copy(l.queue[i:], l.queue[i+1:])
+			l.queue[len(l.queue)-1] = nil
+			l.queue = l.queue[:len(l.queue)-1]
+			break
+		}
+	}
+	l.gauge(len(l.queue))
+}
+
+// all is a copy of what stands in the lane, for closing.
+func (l *lane) all() []*Request {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]*Request(nil), l.queue...)
+}

@@ -1,0 +1,23 @@
+package world
+
+import (
+	"time"
+
+	"goshmem/gocore/bootstrap"
+)
+
+// Options says which PE of which world to become. Zero values mean: from the environment, else the default.
+type Options struct {
+	Me, N     int // -1, -1: from the environment or the method
+	HeapBytes uint64
+	Timeout   time.Duration // for coming up and default of the world's operations; 0: SHMEM_TIMEOUT; negative: none
+	Method    string
+	UID       []byte
+	Endpoint  string
+	Secret    string
+	Transport string
+	Interface string
+	Label     string
+	// FindOffer finds the sockets behind a unique id made in this process; nil when there are none.
+	FindOffer func(uid []byte) *bootstrap.Offer
+}

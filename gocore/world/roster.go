@@ -1,0 +1,193 @@
+package world
+
+import (
+	"context"
+	"time"
+
+	"goshmem/gocore/coll"
+	"goshmem/gocore/fabric"
+	"goshmem/gocore/message"
+	"goshmem/gocore/status"
+	"goshmem/gocore/team"
+)
+
+// The life of teams. A team's control block stays until every member has destroyed the team, because members that have not may
+// still arrive in it; who has is counted in a word of the block.
+
+// layWorldTeam sets the world team's memory aside, and a second message area for the world's own use.
+func (w *World) layWorldTeam() (uint64, error) {
+	off, _, err := w.scratch.Alloc(placeBytes(w.n) + message.AreaSize(w.n))
+	return off, err
+}
+
+// buildWorldTeam makes the world team once all PEs' places are known.
+func (w *World) buildWorldTeam() error {
+	places := make([]place, w.n)
+	inner := make([]uint64, w.n)
+	for pe, in := range w.peers {
+		places[pe] = placeAt(in.Control, w.n)
+		inner[pe] = in.Control + placeBytes(w.n)
+	}
+	t, err := w.makeTeam(w.set(), places)
+	if err != nil {
+		return err
+	}
+	w.world = t
+	t.inner, err = t.messenger(inner)
+	return err
+}
+
+// newTeam makes a team whose members' places are known, and lets operations start.
+func (w *World) newTeam(set team.Set, places []place) (*Team, error) {
+	w.sweep()
+	t, err := w.makeTeam(set, places)
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+func (w *World) makeTeam(set team.Set, places []place) (*Team, error) {
+	t := &Team{w: w, set: set, pes: set.PEs(), me: set.Rank(w.me), id: w.nameOf(set)}
+	t.own, t.places = places[t.me], places
+	control := make([]uint64, len(places))
+	areas := make([]uint64, len(places))
+	for rank, p := range places {
+		control[rank], areas[rank] = p.control, p.area
+	}
+	var err error
+	if t.coll, err = coll.New(t.collConfig(control)); err != nil {
+		return nil, err
+	}
+	if t.msg, err = t.messenger(areas); err != nil {
+		t.coll.Close(0)
+		return nil, err
+	}
+	t.lane = &lane{gauge: t.coll.SetQueued}
+	w.teamMu.Lock()
+	w.teams[t] = true
+	w.teamMu.Unlock()
+	return t, nil
+}
+
+// messenger makes this member's end of messages over the given areas.
+func (t *Team) messenger(areas []uint64) (*message.Messenger, error) {
+	w := t.w
+	refs := make([]fabric.Ref, len(areas))
+	for rank, off := range areas {
+		refs[rank] = fabric.MakeRef(0, off)
+	}
+	at, n := areas[t.me], message.AreaSize(len(areas))
+	return message.New(message.Config{Me: t.me, PEs: t.pes, Transport: w.net, Area: w.seg.Bytes()[at : at+n : at+n], Areas: refs,
+		Scratch: w.scratch, Eager: w.cfg.Eager, Mapped: func(rank int) bool { return w.segs[t.pes[rank]] != nil },
+		Lost: t.lostRank, Wake: w.hot.RingSelf, Name: t.id})
+}
+
+func (t *Team) lostRank(rank int) error { return t.w.gonePE(t.pes[rank]) }
+
+// gonePE is why a PE will do nothing more: it died, or left the world. nil while it may.
+func (w *World) gonePE(pe int) error {
+	if err := w.lost(pe); err != nil {
+		return err
+	}
+	if w.left(pe) {
+		return status.At(status.PeerLeft, "", pe, "it has finalized the world")
+	}
+	return nil
+}
+
+// mapped says whether all members have mapped each other; the same answer on all of them.
+func (t *Team) mapped() bool {
+	for _, a := range t.pes {
+		for _, b := range t.pes {
+			if !t.w.matrix[a][b] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Destroy ends this PE's use of the team at once. Operations that have not ended are given up.
+func (t *Team) Destroy() error {
+	w := t.w
+	if t == w.world {
+		return status.New(status.InvalidArgument, "team_destroy", "the world team lives as long as its world; finalize ends both")
+	}
+	w.teamMu.Lock()
+	live := w.teams[t]
+	delete(w.teams, t)
+	w.teamMu.Unlock()
+	if !live {
+		return nil
+	}
+	for _, r := range t.lane.all() {
+		r.Release()
+	}
+	t.msg.Close()
+	t.coll.Close(time.Second)
+	ctx, cancel := context.WithTimeout(w.ctx, time.Second)
+	defer cancel()
+	for rank, pe := range t.pes {
+		if w.monitor.Dead(pe) != nil {
+			continue
+		}
+		at := fabric.Addr{PE: pe, Ref: fabric.MakeRef(0, t.places[rank].left)}
+		_, _ = w.net.Atomic(ctx, at, fabric.Atomic{Op: fabric.Inc, Width: 8, NoReply: true}) // a lost peer keeps its block
+	}
+	w.teamMu.Lock()
+	w.gone = append(w.gone, t)
+	w.teamMu.Unlock()
+	w.sweep()
+	return nil
+}
+
+// sweep gives back the places of teams that every living member has destroyed.
+func (w *World) sweep() {
+	w.teamMu.Lock()
+	var still, over []*Team
+	for _, t := range w.gone {
+		if t.allGone() {
+			over = append(over, t)
+		} else {
+			still = append(still, t)
+		}
+	}
+	w.gone = still
+	w.teamMu.Unlock()
+	for _, t := range over {
+		t.msg.Reclaim()
+		w.scratch.Free(t.own.control)
+	}
+}
+
+func (t *Team) allGone() bool {
+	dead := 0
+	for _, pe := range t.pes {
+		if t.w.monitor.Dead(pe) != nil {
+			dead++
+		}
+	}
+	return int(loadWord(t.w.seg.Bytes()[t.own.left:]))+dead >= len(t.pes)
+}
+
+// closeTeams ends all teams of a world that goes down. Peers have left or are told by poison.
+func (w *World) closeTeams() {
+	for _, l := range w.lanes() {
+		for _, r := range l.all() {
+			r.Release()
+		}
+	}
+	w.teamMu.Lock()
+	defer w.teamMu.Unlock()
+	for t := range w.teams {
+		t.msg.Close()
+		if t.inner != nil {
+			t.inner.Close()
+		}
+		t.coll.Close(time.Second)
+	}
+}
+
+// publish lets C callers find the team.
+func (t *Team) publish() { t.coll.Publish() }

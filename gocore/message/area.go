@@ -61,16 +61,17 @@ type slot struct {
 	inline []byte
 }
 
-func (s *slot) encode() []byte {
-	b := make([]byte, slotHeader+len(s.inline))
+// encode writes the slot into b and gives the part that has to travel.
+func (s *slot) encode(b *[layout.Line]byte) []byte {
 	b[0] = byte(s.kind)
 	le := binary.LittleEndian
 	le.PutUint32(b[4:], s.epoch)
-	for i, v := range []uint64{uint64(s.tag), s.bytes, s.id, s.ref, s.off} {
-		le.PutUint64(b[8+8*i:], v)
-	}
-	copy(b[slotHeader:], s.inline)
-	return b
+	le.PutUint64(b[8:], uint64(s.tag))
+	le.PutUint64(b[16:], s.bytes)
+	le.PutUint64(b[24:], s.id)
+	le.PutUint64(b[32:], s.ref)
+	le.PutUint64(b[40:], s.off)
+	return b[:slotHeader+copy(b[slotHeader:], s.inline)]
 }
 
 // decodeSlot reads a slot in place; inline aliases b.

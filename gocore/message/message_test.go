@@ -335,6 +335,10 @@ func TestBadArgumentsAndClosing(t *testing.T) {
 	s, err = g.ms[1].Send(0, 0, make([]byte, rigEager), Private, time.Time{})
 	require.NoError(t, err)
 	require.ErrorIs(t, untilDone(t, s), status.HeapFull)
+	g.pools[1].full = false
+	s, err = g.ms[1].Send(0, 0, make([]byte, rigEager), Private, time.Time{})
+	require.NoError(t, err)
+	require.NoError(t, untilDone(t, s), "no member is given up for want of scratch")
 }
 
 // TestManyThreads runs members as goroutines, each with a sending and several receiving ones, in every size class; the k-th

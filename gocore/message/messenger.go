@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"goshmem/gocore/fabric"
+	"goshmem/gocore/layout"
 	"goshmem/gocore/status"
 )
 
@@ -65,6 +66,7 @@ type Messenger struct {
 	progress uint64
 	ended    bool // some request has ended since the last wake
 	closed   bool
+	line     [layout.Line]byte // where slots are made up
 }
 
 type offerID struct {

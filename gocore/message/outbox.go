@@ -12,7 +12,7 @@ type outbox struct {
 	arenaRef fabric.Ref
 }
 
-// item is a slot to be put, with the payload of an eager message. owner is the send that finishes by it, nil when it has.
+// item is a slot to be put, with the payload of a small message. owner is the send that finishes by it, nil when it has.
 type item struct {
 	slot    slot
 	payload []byte
@@ -37,12 +37,20 @@ func (m *Messenger) pump(dst int) {
 	o := &m.out[dst]
 	for len(o.queue) > 0 && m.broken[dst] == nil && m.room(dst) {
 		it := o.queue[0]
+		lack := m.needArena(dst, it.slot.kind)
+		if lack != nil && it.owner == nil {
+			return // its send has finished: it waits for scratch to come back
+		}
 		o.queue[0] = item{}
 		o.queue = o.queue[1:]
 		if len(o.queue) == 0 {
 			o.queue = nil
 		}
 		m.queued -= it.weight
+		if lack != nil { // our own want, not the peer's fault
+			it.owner.end(lack)
+			continue
+		}
 		err := m.put(dst, &it)
 		if it.owner != nil {
 			it.owner.end(err)
@@ -53,13 +61,13 @@ func (m *Messenger) pump(dst int) {
 	}
 }
 
-// put writes one slot, and the payload of an eager message into its place before.
+// put writes one slot; the payload of a small message goes into it, or into its place of the arena before.
 func (m *Messenger) put(dst int, it *item) error {
 	o := &m.out[dst]
-	if it.slot.kind == kindEager {
-		if err := m.needArena(dst); err != nil {
-			return err
-		}
+	switch it.slot.kind {
+	case kindInline:
+		it.slot.inline = it.payload
+	case kindEager:
 		place := o.tail % m.slots * m.cfg.Eager
 		copy(o.arena[place:place+m.cfg.Eager], it.payload)
 		it.slot.ref = uint64(o.arenaRef) + place
@@ -67,7 +75,7 @@ func (m *Messenger) put(dst int, it *item) error {
 	pe, area := m.cfg.PEs[dst], m.cfg.Areas[dst]
 	// The signal's release is the partner of drain's acquire: slot and arena are visible with the tail.
 	err := m.cfg.Transport.PutSignal(m.ctx,
-		fabric.Addr{PE: pe, Ref: area + fabric.Ref(slotAt(m.n, m.cfg.Me, o.tail))}, it.slot.encode(),
+		fabric.Addr{PE: pe, Ref: area + fabric.Ref(slotAt(m.n, m.cfg.Me, o.tail))}, it.slot.encode(&m.line),
 		fabric.Addr{PE: pe, Ref: area + fabric.Ref(tailAt(m.cfg.Me))}, fabric.SignalSet, o.tail+1)
 	if err == nil {
 		o.tail++
@@ -76,9 +84,10 @@ func (m *Messenger) put(dst int, it *item) error {
 	return err
 }
 
-func (m *Messenger) needArena(dst int) error {
+// needArena leases the arena for dst at its first eager message.
+func (m *Messenger) needArena(dst int, k kind) error {
 	o := &m.out[dst]
-	if o.arena != nil {
+	if k != kindEager || o.arena != nil {
 		return nil
 	}
 	ref, mem, err := m.cfg.Scratch.Lease(m.slots * m.cfg.Eager)

@@ -69,17 +69,13 @@ func (m *Messenger) sendSmall(s *Send) {
 		s.end(nil)
 		return
 	}
-	it := item{slot: slot{kind: kindEager, tag: s.tag, bytes: n}, owner: s}
+	it := item{slot: slot{kind: kindEager, tag: s.tag, bytes: n}, payload: s.data, owner: s}
 	if n <= InlineBytes {
 		it.slot.kind = kindInline
-		it.slot.inline = append([]byte(nil), s.data...)
 	}
 	o := &m.out[s.dst]
-	if it.slot.kind == kindEager {
-		it.payload = s.data
-		if len(o.queue) > 0 || !m.room(s.dst) { // it waits here: the caller may reuse its buffer
-			it.payload = append([]byte(nil), s.data...)
-		}
+	if len(o.queue) > 0 || !m.room(s.dst) { // it waits here: the caller may reuse its buffer
+		it.payload = append([]byte(nil), s.data...)
 	}
 	o.queue = append(o.queue, it)
 	m.pump(s.dst)

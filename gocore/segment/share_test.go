@@ -29,6 +29,10 @@ func TestMain(m *testing.M) {
 	if !ok {
 		os.Exit(m.Run())
 	}
+	if os.Getenv("OWNER_LIMITED") != "" {
+		limited()
+		return
+	}
 	refuse := Refuse{Pidfd: os.Getenv("OWNER_NO_PIDFD") != ""}
 	s, err := Create(Options{Me: 1, N: 2, Scratch: 1 << 20, Heap: 4 << 20, Dir: dir, Refuse: refuse})
 	if err != nil {

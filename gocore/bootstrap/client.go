@@ -59,7 +59,7 @@ func (c *client) read(conn *tls.Conn) {
 	defer close(c.inbox)
 	defer conn.Close()
 	for {
-		f, err := readFrame(conn, 4+c.n*(4+MaxBlob))
+		f, err := readFrame(conn, min(4+c.n*(4+MaxBlob), 4+4*MaxPEs+MaxRound))
 		if err != nil {
 			c.mu.Lock()
 			c.gone = err

@@ -46,6 +46,7 @@ type host struct {
 	blobs    [][]byte
 	gave     []bool
 	given    int
+	total    int               // bytes contributed to this round
 	refused  int               // connections that did not prove themselves
 	lastFrom string            // where the last of those came from
 	raw      map[net.Conn]bool // open connections; true: authenticated, so it gets our last words

@@ -172,6 +172,7 @@ func (h *host) contributeLocked(m *member, body []byte) {
 	}
 	h.kind = kind
 	h.blobs[m.pe], h.gave[m.pe] = r.b, true
+	h.total += len(r.b)
 	if h.given++; h.given < h.n {
 		return
 	}
@@ -183,6 +184,9 @@ func (h *host) contributeLocked(m *member, body []byte) {
 func (h *host) misplacedLocked(m *member, round uint32, kind byte, r reader) *status.Error {
 	if !h.up || r.bad || round != h.round || h.gave[m.pe] || len(r.b) > MaxBlob {
 		return status.At(status.Internal, opJoin, m.pe, "it contributed %d bytes to round %d while the host is at round %d", len(r.b), round, h.round)
+	}
+	if h.total+len(r.b) > MaxRound {
+		return status.At(status.InvalidArgument, opJoin, m.pe, "the contributions of one round exceed %d bytes", MaxRound)
 	}
 	if h.given > 0 && kind != h.kind {
 		return status.At(status.Mismatch, opJoin, m.pe, "it is in a %s, others are in a %s (round %d)", roundName(kind), roundName(h.kind), round)
@@ -196,7 +200,7 @@ func (h *host) misplacedLocked(m *member, round uint32, kind byte, r reader) *st
 }
 
 func (h *host) resetRoundLocked() {
-	h.blobs, h.gave, h.given = make([][]byte, h.n), make([]bool, h.n), 0
+	h.blobs, h.gave, h.given, h.total = make([][]byte, h.n), make([]bool, h.n), 0, 0
 }
 
 func encodeContribution(round uint32, kind byte, blob []byte) frame {

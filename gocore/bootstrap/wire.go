@@ -12,6 +12,9 @@ import (
 // MaxBlob is the most one PE may contribute to an Allgather.
 const MaxBlob = 1 << 20
 
+// MaxRound is the most that all PEs together may contribute to one Allgather.
+const MaxRound = 1 << 30
+
 // Kinds of frames. A frame is length (4 bytes, of what follows), kind (1 byte), body. All numbers are big endian. The hello and its
 // refusal must keep their form for ever: versions that differ have to understand at least these two.
 const (

@@ -66,15 +66,15 @@ def gradients(ctx):
     import torch.distributed.nn.functional as nnf
 
     groups.join(ctx)
-    n, me = ctx.n, ctx.me
+    n, me, world = ctx.n, ctx.me, dist.group.WORLD  # the default argument of these functions is the group of their import
     x = torch.full((3,), float(me + 1), requires_grad=True)
-    (nnf.all_reduce(x) * (me + 1)).sum().backward()
+    (nnf.all_reduce(x, group=world) * (me + 1)).sum().backward()
     assert x.grad.tolist() == [float(sum(range(1, n + 1)))] * 3
     x = torch.full((2,), float(me), requires_grad=True)
-    (torch.cat(nnf.all_gather(x)) * torch.arange(2.0 * n)).sum().backward()
+    (torch.cat(nnf.all_gather(x, group=world)) * torch.arange(2.0 * n)).sum().backward()
     assert torch.equal(x.grad, n * torch.arange(2.0 * n)[2 * me : 2 * me + 2])
     x = torch.arange(float(n), requires_grad=True)
-    (nnf.all_to_all_single(torch.zeros(n), x) * (me + 1)).sum().backward()
+    (nnf.all_to_all_single(torch.zeros(n), x, group=world) * (me + 1)).sum().backward()
     assert torch.equal(x.grad, torch.arange(1.0, n + 1))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 import groups
 import pytest
@@ -27,17 +28,21 @@ def on_both(ctx, train):
     groups.leave()
     groups.join(ctx, "gloo")
     want = train(ctx)
+    dist.barrier()
+    time.sleep(0.1)  # old gloo deadlocks with the interpreter lock when it is destroyed while its threads still drop callbacks
     groups.leave()
     groups.join(ctx, "shmem")
     got = train(ctx)
     groups.leave()
-    close(got, want)
+    # gloo adds in another order than ours from three ranks on; lossy hooks make more of that
+    lossy = train in (ddp_hook, ddp_power)
+    close(got, want, 2e-2 if lossy and ctx.n > 2 else 1e-5 if ctx.n > 2 else 1e-6)
 
 
-def close(got, want):
+def close(got, want, tolerance=1e-6):
     assert len(got) == len(want)
     for a, b in zip(got, want):
-        torch.testing.assert_close(a, b, rtol=1e-6, atol=1e-7)
+        torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance / 10)
 
 
 def steps(net, optimizer, ctx, count=4):
@@ -127,16 +132,16 @@ def zero_redundancy(ctx):
 DDP = (ddp, ddp_many_buckets, ddp_unused, ddp_static, ddp_hook, ddp_power, ddp_buffers, ddp_sparse, ddp_join, zero_redundancy)
 
 
-def run_ddp(ctx):
-    for train in DDP:
-        on_both(ctx, train)
+def run_ddp(ctx, name):
+    on_both(ctx, globals()[name])
 
 
+@pytest.mark.parametrize("train", [train.__name__ for train in DDP])
 @pytest.mark.parametrize("n", [2, 3])
-def test_ddp(n):
+def test_ddp(n, train):
     from pool import pools
 
-    pools.get(n).run(run_ddp, world=False, timeout=180)
+    pools.get(n).run(run_ddp, train, world=False)
 
 
 def ddp_equals_one_process(ctx):

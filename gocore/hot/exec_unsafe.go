@@ -1,7 +1,25 @@
 package hot
 
-// #include "exec.h"
-// #include <stdlib.h>
+/*
+#include "exec.h"
+#include <stdlib.h>
+
+// Addresses come as integers: they may be of Go memory that the caller keeps, which cgo would not let a pointer say.
+static hot_call call_of(uint32_t op, uint32_t dtype, uint32_t redop, int32_t root, uintptr_t in, uintptr_t out, uint64_t count, double scale,
+                        const uint64_t *counts) {
+  return (hot_call){op, dtype, redop, root, (const void *)in, (void *)out, count, scale, counts};
+}
+static int32_t begin_at(hot_coll *c, hot_team *t, uint32_t op, uint32_t dtype, uint32_t redop, int32_t root, uintptr_t in, uintptr_t out,
+                        uint64_t count, double scale, const uint64_t *counts, int64_t deadline_ns, int queued) {
+  hot_call a = call_of(op, dtype, redop, root, in, out, count, scale, counts);
+  return hot_coll_begin(c, t, &a, deadline_ns, queued);
+}
+static int32_t check_at(hot_coll *c, int32_t n, int32_t me, uint32_t op, uint32_t dtype, uint32_t redop, int32_t root, uintptr_t in,
+                        uintptr_t out, uint64_t count, double scale, const uint64_t *counts) {
+  hot_call a = call_of(op, dtype, redop, root, in, out, count, scale, counts);
+  return hot_call_check(c, n, me, &a);
+}
+*/
 import "C"
 
 import (
@@ -105,13 +123,9 @@ func (c *Coll) keepCounts(v []uint64) {
 // Begin checks and arrives (exec.h: hot_coll_begin). Buffers stay where they are until the end.
 func (c *Coll) Begin(t *Team, call Call, deadline int64, queued bool) Result {
 	c.keepCounts(call.Counts)
-	a := C.hot_call{op: C.uint32_t(call.Op), dtype: C.uint32_t(call.DType), redop: C.uint32_t(call.RedOp), root: C.int32_t(call.Root),
-		in: at(call.In), out: at(call.Out), count: C.uint64_t(call.Count), scale: C.double(call.Scale), counts: (*C.uint64_t)(c.counts)}
-	return Result(C.hot_coll_begin(c.c, t.c, &a, C.int64_t(deadline), C.int(flag(queued))))
+	return Result(C.begin_at(c.c, t.c, C.uint32_t(call.Op), C.uint32_t(call.DType), C.uint32_t(call.RedOp), C.int32_t(call.Root),
+		C.uintptr_t(call.In), C.uintptr_t(call.Out), C.uint64_t(call.Count), C.double(call.Scale), (*C.uint64_t)(c.counts), C.int64_t(deadline), C.int(flag(queued))))
 }
-
-// at is the address as a pointer that C is given; Go never follows it here.
-func at(a uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
 
 // Run goes on until `until` (exec.h: hot_coll_run).
 func (c *Coll) Run(until int64) Result { return Result(C.hot_coll_run(c.c, C.int64_t(until))) }
@@ -217,9 +231,8 @@ func CheckCall(n, me int, call Call) Checked {
 	c := NewColl()
 	defer c.Free()
 	c.keepCounts(call.Counts)
-	a := C.hot_call{op: C.uint32_t(call.Op), dtype: C.uint32_t(call.DType), redop: C.uint32_t(call.RedOp), root: C.int32_t(call.Root),
-		in: at(call.In), out: at(call.Out), count: C.uint64_t(call.Count), scale: C.double(call.Scale), counts: (*C.uint64_t)(c.counts)}
-	code := status.Code(C.hot_call_check(c.c, C.int32_t(n), C.int32_t(me), &a))
+	code := status.Code(C.check_at(c.c, C.int32_t(n), C.int32_t(me), C.uint32_t(call.Op), C.uint32_t(call.DType), C.uint32_t(call.RedOp), C.int32_t(call.Root),
+		C.uintptr_t(call.In), C.uintptr_t(call.Out), C.uint64_t(call.Count), C.double(call.Scale), (*C.uint64_t)(c.counts)))
 	return Checked{c.Desc(), uint64(c.c.piece), uint64(c.c.in_len), uint64(c.c.out_len), c.Why(), code}
 }
 

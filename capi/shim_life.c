@@ -33,9 +33,11 @@ const char *gshmem_status_name(int32_t status) {
   return "unknown status";
 }
 
-/* Waits for a request to its end, fetches n words, releases it. */
-static int32_t finish(int32_t rc, uint64_t request, uint64_t *words, uint32_t n) {
+/* Waits for a request to its end, fetches n words, releases it. The request comes by address: it is set by the very call whose
+   status is the first argument, and arguments are evaluated in any order. */
+static int32_t finish(int32_t rc, const uint64_t *started, uint64_t *words, uint32_t n) {
   if (rc < 0) return rc;
+  uint64_t request = *started;
   if (rc == GSHMEM_PENDING) rc = goshmem_request_wait(request, -1);
   if (rc == GSHMEM_OK && n) rc = goshmem_request_result(request, words, n);
   if (request) goshmem_request_release(request);
@@ -58,7 +60,7 @@ int32_t gshmem_init_start(const gshmem_options *options, int64_t slice_ns, uint6
 int32_t gshmem_init(const gshmem_options *options, uint64_t *world_out, uint64_t *world_team_out) {
   REFUSE_FORKED();
   uint64_t request = 0, words[2];
-  int32_t rc = finish(goshmem_init_start((gshmem_options *)options, -1, &request), request, words, 2);
+  int32_t rc = finish(goshmem_init_start((gshmem_options *)options, -1, &request), &request, words, 2);
   if (rc == GSHMEM_OK) {
     *world_out = words[0];
     *world_team_out = words[1];
@@ -71,7 +73,7 @@ int32_t gshmem_finalize_start(uint64_t world, int64_t timeout_ns, int64_t slice_
 int32_t gshmem_finalize(uint64_t world, int64_t timeout_ns) {
   REFUSE_FORKED();
   uint64_t request = 0;
-  return finish(goshmem_finalize_start(world, timeout_ns, -1, &request), request, NULL, 0);
+  return finish(goshmem_finalize_start(world, timeout_ns, -1, &request), &request, NULL, 0);
 }
 int32_t gshmem_abort(uint64_t world, int32_t code) { PASS(goshmem_abort(world, code)); }
 int32_t gshmem_my_pe(uint64_t world) { PASS(goshmem_world_number(world, 0)); }
@@ -85,7 +87,7 @@ int32_t gshmem_alloc_start(uint64_t team, uint64_t bytes, uint64_t align, uint32
 int32_t gshmem_alloc(uint64_t team, uint64_t bytes, uint64_t align, uint32_t flags, int64_t timeout_ns, uint64_t *block_out, void **address_out) {
   REFUSE_FORKED();
   uint64_t request = 0, words[2];
-  int32_t rc = finish(goshmem_alloc_start(team, bytes, align, flags, timeout_ns, -1, &request), request, words, 2);
+  int32_t rc = finish(goshmem_alloc_start(team, bytes, align, flags, timeout_ns, -1, &request), &request, words, 2);
   if (rc == GSHMEM_OK) {
     *block_out = words[0];
     *address_out = (void *)(uintptr_t)words[1];
@@ -101,7 +103,7 @@ int32_t gshmem_free_start(uint64_t block, int64_t timeout_ns, int64_t slice_ns, 
 int32_t gshmem_free(uint64_t block, int64_t timeout_ns) {
   REFUSE_FORKED();
   uint64_t request = 0;
-  return finish(goshmem_free_start(block, timeout_ns, -1, &request), request, NULL, 0);
+  return finish(goshmem_free_start(block, timeout_ns, -1, &request), &request, NULL, 0);
 }
 int32_t gshmem_block_drop(uint64_t block) { PASS(goshmem_block_drop(block)); }
 int32_t gshmem_collect_start(uint64_t team, int64_t timeout_ns, int64_t slice_ns, uint64_t *request_out) {
@@ -110,7 +112,7 @@ int32_t gshmem_collect_start(uint64_t team, int64_t timeout_ns, int64_t slice_ns
 int32_t gshmem_collect(uint64_t team, int64_t timeout_ns) {
   REFUSE_FORKED();
   uint64_t request = 0;
-  return finish(goshmem_collect_start(team, timeout_ns, -1, &request), request, NULL, 0);
+  return finish(goshmem_collect_start(team, timeout_ns, -1, &request), &request, NULL, 0);
 }
 int32_t gshmem_block_of(uint64_t world, const void *address, uint64_t *block_out, void **low_out, uint64_t *bytes_out) {
   PASS(goshmem_block_of(world, (void *)address, block_out, low_out, bytes_out));
@@ -125,7 +127,7 @@ int32_t gshmem_team_split_strided_start(uint64_t parent, int32_t start, int32_t 
 int32_t gshmem_team_split_strided(uint64_t parent, int32_t start, int32_t stride, int32_t size, int64_t timeout_ns, uint64_t *team_out) {
   REFUSE_FORKED();
   uint64_t request = 0;
-  return finish(goshmem_team_split_strided_start(parent, start, stride, size, timeout_ns, -1, &request), request, team_out, 1);
+  return finish(goshmem_team_split_strided_start(parent, start, stride, size, timeout_ns, -1, &request), &request, team_out, 1);
 }
 int32_t gshmem_team_split_2d_start(uint64_t parent, int32_t xrange, int64_t timeout_ns, int64_t slice_ns, uint64_t *request_out) {
   PASS(goshmem_team_split_2d_start(parent, xrange, timeout_ns, slice_ns, request_out));
@@ -133,7 +135,7 @@ int32_t gshmem_team_split_2d_start(uint64_t parent, int32_t xrange, int64_t time
 int32_t gshmem_team_split_2d(uint64_t parent, int32_t xrange, int64_t timeout_ns, uint64_t *xteam_out, uint64_t *yteam_out) {
   REFUSE_FORKED();
   uint64_t request = 0, words[2];
-  int32_t rc = finish(goshmem_team_split_2d_start(parent, xrange, timeout_ns, -1, &request), request, words, 2);
+  int32_t rc = finish(goshmem_team_split_2d_start(parent, xrange, timeout_ns, -1, &request), &request, words, 2);
   if (rc == GSHMEM_OK) {
     *xteam_out = words[0];
     *yteam_out = words[1];
@@ -146,7 +148,7 @@ int32_t gshmem_team_create_start(uint64_t world, const int32_t *pes, int32_t n, 
 int32_t gshmem_team_create(uint64_t world, const int32_t *pes, int32_t n, uint64_t key, int64_t timeout_ns, uint64_t *team_out) {
   REFUSE_FORKED();
   uint64_t request = 0;
-  return finish(goshmem_team_create_start(world, (int32_t *)pes, n, key, timeout_ns, -1, &request), request, team_out, 1);
+  return finish(goshmem_team_create_start(world, (int32_t *)pes, n, key, timeout_ns, -1, &request), &request, team_out, 1);
 }
 int32_t gshmem_team_destroy(uint64_t team) { PASS(goshmem_team_destroy(team)); }
 int32_t gshmem_team_my_pe(uint64_t team) { PASS(goshmem_team_number(team, 0)); }

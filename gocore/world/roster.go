@@ -44,6 +44,7 @@ func (w *World) newTeam(set team.Set, places []place) (*Team, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.publish()
 	return t, nil
 }
 

@@ -96,7 +96,11 @@ func (w *World) comeUp(ctx context.Context, o Options) error {
 	if err := w.build(); err != nil {
 		return err
 	}
-	return r.Barrier(ctx)
+	if err := r.Barrier(ctx); err != nil {
+		return err
+	}
+	w.world.publish() // every member has made its control block
+	return nil
 }
 
 // lay makes everything of this PE that others will reach, and words it. Trouble is part of the words: the others must hear of it.

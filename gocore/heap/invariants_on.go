@@ -4,6 +4,9 @@ package heap
 
 import "fmt"
 
+// checked says whether every change is followed by a check of the whole heap.
+const checked = true
+
 // check panics unless holes and blocks tile the heap, neighbouring holes are merged, the counters are right and dirty ranges are
 // coalesced. Costs O(n), so it is compiled in only with -tags invariants.
 func (h *Heap) check() {

@@ -118,5 +118,6 @@ def same_size(a: Operand, b: Operand, what: str) -> None:
     """Raises unless two operands of a copy have equal dtypes and sizes."""
     if a.nbytes != b.nbytes:
         raise InvalidArgumentError(f"{what}: dst has {a.nbytes} bytes and src has {b.nbytes}; they must be equal")
-    if a.name != b.name and a.code != b.code:
+    raw = "B" in (a.name, b.name)  # bytes without a meaning of their own
+    if a.name != b.name and a.code != b.code and not raw:
         raise InvalidArgumentError(f"{what}: dst is {a.name} and src is {b.name}; convert one of them first")

@@ -9,7 +9,7 @@ extern "C" ACLSHMEM_GLOBAL void gshmem_k_put_signal(GM_ADDR state, GM_ADDR dst, 
 {
     aclshmemx_set_state(state);
     const Share s = block_share(bytes, 512);
-    put_by_mte<uint8_t>(address(dst) + s.begin, address(src) + s.begin, s.size, static_cast<int>(pe));
+    put_before_signal<uint8_t>(address(dst) + s.begin, address(src) + s.begin, s.size, static_cast<int>(pe));
     core_barrier(team_of(static_cast<int32_t>(team)));
     if (first_block() && !aborted()) signal(address(sig), static_cast<int32_t>(value), static_cast<int>(sig_op), static_cast<int>(pe));
 }

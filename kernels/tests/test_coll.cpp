@@ -222,6 +222,36 @@ KERNEL_TEST(reduce_scatter)
     }
 }
 
+// Every kernel of a team does nothing on a PE that is not in it, and does not wait there.
+KERNEL_TEST(not_a_member)
+{
+    if (c.pes < 2) return;
+    World w(c);
+    std::vector<int> members;
+    for (int i = 0; i + 1 < w.n(); i++) members.push_back(i);
+    w.team(2, members);
+    const uint64_t at = w.symmetric(1 << 20);
+    const int out = w.n() - 1;
+    const auto a = [&](uint64_t off) { return w.sym(out, at + off); };
+    const std::pair<const char*, Args> kernels[] = {
+        {"gshmem_k_barrier", {2}}, {"gshmem_k_broadcast", {2, a(0), a(65536), 1000, 0}}, {"gshmem_k_allgather", {2, a(0), a(65536), 1000}},
+        {"gshmem_k_all_to_all", {2, a(0), a(65536), 1000}}, {"gshmem_k_reduce_scatter", {2, a(0), a(65536), 100, 0, 0}},
+        {"gshmem_k_allreduce_one_shot", {2, a(0), a(65536), 100, 0, 0}}, {"gshmem_k_allreduce_two_shot", {2, a(0), a(65536), 100, 0, 0}},
+        {"gshmem_k_kv_shuffle", {2, a(0), a(65536), a(131072), 2, 64}},
+        {"gshmem_k_moe_dispatch", {2, a(0), a(65536), a(70000), a(80000), a(90000), a(100000), a(131072), 2, 2, 64, 2}},
+        {"gshmem_k_moe_combine", {2, a(0), a(65536), a(70000), a(80000), a(90000), 2, 2, 16, 2, 0}},
+        {"gshmem_k_matmul_allreduce", {2, a(0), a(65536), a(90000), a(131072), a(262144), 16, 16, 16, 1}}};
+    for (int pe = 0; pe < w.n(); pe++) fill_bytes(w.sym_host(pe, at), 1 << 20, pe, 0);
+    for (auto& [name, list] : kernels) {
+        Args args = list;
+        args.insert(args.begin(), w.state(out));
+        const void* p = args.data();
+        const km_device_t* dev = w.device(out);
+        if (km_launch_group(name, c.blocks, &p, args.size() * 8, &dev, 1)) fail("%s on a PE outside the team: %s", name, km_last_report());
+    }
+    for (int pe = 0; pe < w.n(); pe++) expect_bytes(w.sym_host(pe, at), 1 << 20, pe, 0, "memory after kernels of a team I am not in");
+}
+
 // Two teams with different members, used one after the other without a world barrier.
 KERNEL_TEST(teams)
 {

@@ -217,3 +217,23 @@ KERNEL_TEST(atomic_add)
         run_atomic<uint64_t>(c, 10);
     }
 }
+
+// One change per launch, however many blocks it has.
+KERNEL_TEST(signal)
+{
+    World w(c);
+    const uint64_t sig = w.symmetric(8), seen = w.local(4);
+    Stream s(w);
+    s.kernel("gshmem_k_signal", [&](int pe) { return Args{w.sym(pe, sig), uint64_t(int64_t(-5)), 0, uint64_t(right(w, pe))}; });
+    s.kernel("gshmem_k_signal_wait", [&](int pe) { return Args{w.sym(pe, sig), 0, uint64_t(int64_t(-5)), w.loc(pe, seen)}; });
+    barrier(s);
+    for (int i = 1; i <= 3; i++)
+        s.kernel("gshmem_k_signal", [&, i](int pe) { return Args{w.sym(pe, sig), uint64_t(i), 1, uint64_t((pe + i) % w.n())}; });
+    s.kernel("gshmem_k_quiet", [](int) { return Args{}; });
+    barrier(s);
+    s.host([&](int pe) {
+        if (*w.loc_as<int32_t>(pe, seen) != -5) fail("signal set: %d", *w.loc_as<int32_t>(pe, seen));
+        if (*w.sym_as<int32_t>(pe, sig) != 1) fail("signal add: %d, not -5 + 1 + 2 + 3", *w.sym_as<int32_t>(pe, sig));
+    });
+    s.run();
+}

@@ -19,7 +19,11 @@ bool find_kernel(const char* name, KernelEntry& out); // launch.cpp
 
 struct Launch;
 
+class Nic;
+
 struct Pe {
+    Pe();
+    ~Pe();
     const km_device_t* dev = nullptr;
     const void* args = nullptr;
     Launch* launch = nullptr;
@@ -28,6 +32,8 @@ struct Pe {
 
     uint8_t* host(uint64_t addr, uint64_t bytes, const char* what, Where w); // stops when unknown
     uint8_t* try_host(uint64_t addr, uint64_t bytes) const;
+    bool allowed(uint64_t addr, uint64_t bytes) const; // by the extents, when there are any
+    std::unique_ptr<Nic> nic; // made when the launch starts
 };
 
 // A block. It runs on its own stack and gives up the processor only inside the model.
@@ -51,6 +57,7 @@ struct Launch {
     bool closed = false;   // all peers are in this launch, so a deadlock can be recognised
     bool killed = false;   // every fiber is to stop at its next yield
     bool deadlock = false;
+    bool engines = false; // some PE has queues
     uint32_t policy = 0, victim = 0, turn = 0;
     uint64_t progress = 1; // counts changes that somebody may be waiting for
     Fiber* current = nullptr;
@@ -63,6 +70,7 @@ struct Launch {
     void resume(Fiber& f);
     Fiber* pick();
     bool starved(const Fiber& f) const;
+    bool serve_engines(); // one entry of some PE's queues; false when all are empty
     void nobody_can_run(uint32_t& rounds);
     void report_deadlock();
     void add_report(const Pe* pe, const char* rule, const std::string& text);

@@ -12,14 +12,6 @@ bool inside(const km_region_t& r, uint64_t addr, uint64_t bytes)
     return addr >= r.device_addr && bytes <= r.size && addr - r.device_addr <= r.size - bytes;
 }
 
-bool allowed(const km_device_t& d, uint64_t addr, uint64_t bytes)
-{
-    if (addr >= FIXED_STATE_ADDR && addr < FIXED_STATE_ADDR + FIXED_STATE_BYTES) return true;
-    for (uint64_t i = 0; i < d.extent_count; i++)
-        if (inside(d.extents[i], addr, bytes)) return true;
-    return d.extent_count == 0;
-}
-
 template <typename U, typename F> uint64_t rmw_loop(void* p, F f)
 {
     U* u = static_cast<U*>(p);
@@ -120,13 +112,21 @@ uint8_t* Pe::try_host(uint64_t addr, uint64_t bytes) const
     return nullptr;
 }
 
+bool Pe::allowed(uint64_t addr, uint64_t bytes) const
+{
+    if (addr >= FIXED_STATE_ADDR && addr < FIXED_STATE_ADDR + FIXED_STATE_BYTES) return true;
+    for (uint64_t i = 0; i < dev->extent_count; i++)
+        if (inside(dev->extents[i], addr, bytes)) return true;
+    return dev->extent_count == 0;
+}
+
 uint8_t* Pe::host(uint64_t addr, uint64_t bytes, const char* what, Where w)
 {
     uint8_t* p = try_host(addr, bytes);
     if (!p)
         stop("address", w, "%s of %llu bytes at device address 0x%llx, which is not mapped", what,
              static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(addr));
-    if (!allowed(*dev, addr, bytes))
+    if (!allowed(addr, bytes))
         report("bound", w, "%s of %llu bytes at device address 0x%llx leaves every buffer", what,
                static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(addr));
     return p;

@@ -1,5 +1,5 @@
 // scheduler.cpp: blocks as fibers of one thread, chosen by seed, and what happens when none can run.
-#include "launch.hpp"
+#include "nic.hpp"
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -49,6 +49,9 @@ void fiber_main()
 
 } // namespace
 
+Pe::Pe() = default;
+Pe::~Pe() = default;
+
 Launch* current_launch() { return running; }
 Core& core() { return running->current->core; }
 void made_progress() { running->progress++; }
@@ -96,6 +99,15 @@ bool Launch::starved(const Fiber& f) const
     return policy == StarveBlock && f.core.block == static_cast<int64_t>(victim % static_cast<uint32_t>(f.core.blocks));
 }
 
+bool Launch::serve_engines()
+{
+    if (!engines) return false;
+    const uint32_t n = static_cast<uint32_t>(pes.size()), start = random.below(n);
+    for (uint32_t i = 0; i < n; i++)
+        if (pes[(start + i) % n]->nic->step(random)) return true;
+    return false;
+}
+
 // The next block to run, or null when all that live wait.
 Fiber* Launch::pick()
 {
@@ -118,6 +130,7 @@ Fiber* Launch::pick()
 void Launch::nobody_can_run(uint32_t& rounds)
 {
     rounds++;
+    if (serve_engines()) return;
     if (closed || rounds > 3) { // at last, what the hardware would have done long ago
         const uint32_t n = static_cast<uint32_t>(fibers.size()), start = random.below(n);
         for (uint32_t i = 0; i < n; i++) {
@@ -164,6 +177,10 @@ void Launch::run()
     Launch* outer = running;
     running = this;
     for (auto& f : fibers) f->stack = new_stack();
+    for (auto& p : pes) {
+        p->nic = std::make_unique<Nic>(*p);
+        engines |= !p->nic->idle();
+    }
     uint32_t rounds = 0;
     uint64_t seen = progress;
     for (;;) {
@@ -172,10 +189,12 @@ void Launch::run()
         if (!alive) break;
         if (seen != progress) rounds = 0;
         seen = progress;
+        if (engines && random.below(32) == 0) serve_engines();
         Fiber* f = pick();
         if (f) resume(*f);
         else nobody_can_run(rounds);
     }
+    while (serve_engines()) {} // engines go on after the kernel that fed them
     for (auto& f : fibers) free_stack(f->stack);
     running = outer;
 }

@@ -4,6 +4,12 @@
 
 #include "device/shmem_def.h"
 #include "device/gm2gm/engine/shmem_device_mte.h"
+#include "device/gm2gm/engine/shmem_device_rdma.h"
+#include "device/gm2gm/engine/shmem_device_sdma.h"
+#include "device/gm2gm/engine/shmem_device_udma.h"
+#include "device/gm2gm/engine/shmem_device_rdma.h"
+#include "device/gm2gm/engine/shmem_device_sdma.h"
+#include "device/gm2gm/engine/shmem_device_udma.h"
 #include "device/gm2gm/shmem_device_amo.h"
 #include "device/gm2gm/shmem_device_cc.h"
 #include "device/gm2gm/shmem_device_mo.h"

@@ -37,6 +37,46 @@
 #define GSHMEM_TOPO_SDMA 4
 #define GSHMEM_TOPO_UDMA 8
 
+/* Work queues in memory, through which a core drives an engine of its own (RDMA, SDMA, UDMA).
+   A table is one 64-byte header and then cores x pes descriptors of 64 bytes, so no two cores
+   share a queue. The producer writes an entry, then its count of entries ever posted to `produced`
+   (its own note) and to `doorbell` (which the engine watches). The engine works through a queue in
+   order and writes its count of finished entries to `completed`. */
+#define GSHMEM_QUEUE_MAGIC 0x676f717565756531ull
+
+typedef struct gshmem_queue_table {
+    uint64_t magic;
+    uint32_t cores, pes;
+    uint8_t reserved[48];
+} gshmem_queue_table_t;
+
+typedef struct gshmem_queue {
+    uint64_t ring;      /* device address of `depth` entries */
+    uint32_t depth, pe; /* a power of two; the peer it leads to */
+    uint64_t doorbell, produced, completed; /* device addresses of uint64_t */
+    uint8_t reserved[24];
+} gshmem_queue_t;
+
+enum gshmem_opcode {
+    GSHMEM_OP_WRITE = 1,  /* length bytes, local -> remote */
+    GSHMEM_OP_READ = 2,   /* length bytes, remote -> local */
+    GSHMEM_OP_SET = 3,    /* value, of `size` bytes, -> remote */
+    GSHMEM_OP_ADD = 4,    /* atomics on `size` (4 or 8) bytes; the old value goes to `local` unless 0 */
+    GSHMEM_OP_SWAP = 5,
+    GSHMEM_OP_CAS = 6,    /* value if it was `compare` */
+    GSHMEM_OP_AND = 7,
+    GSHMEM_OP_OR = 8,
+    GSHMEM_OP_XOR = 9,
+    GSHMEM_OP_PREFETCH = 10 /* length bytes at local, into the L2 cache: a hint */
+};
+
+typedef struct gshmem_wqe {
+    uint32_t opcode, size;
+    uint64_t local, remote, length, value, compare;
+    uint64_t route; /* 0, or 1 + the PE whose links carry it */
+    uint64_t index; /* entries posted before it: how the engine knows the entry is whole */
+} gshmem_wqe_t;
+
 typedef struct gshmem_ub_config {
     int64_t ub;
     uint32_t ub_size;
@@ -70,6 +110,7 @@ typedef struct gshmem_device_state {
     /* ours */
     uint64_t magic;
     uint64_t abort_addr; /* device address of the int32 abort word: non-zero ends every wait */
+    uint64_t udma_queues; /* queue table; qp_info and sdma_workspace_addr are those of RDMA and SDMA */
 } gshmem_device_state_t;
 
 #ifdef __cplusplus
@@ -82,6 +123,7 @@ static_assert(offsetof(gshmem_device_state_t, qp_info) == 32960, "layout of the 
 static_assert(offsetof(gshmem_device_state_t, magic) == 32992, "ours starts where the public struct ends");
 static_assert(offsetof(gshmem_team_state_t, config_version) == 24, "layout of the public team struct");
 static_assert(offsetof(gshmem_team_state_t, pe_mapping) == 88, "layout of the public team struct");
+static_assert(sizeof(gshmem_queue_table_t) == 64 && sizeof(gshmem_queue_t) == 64 && sizeof(gshmem_wqe_t) == 64, "one cache line each");
 static_assert(sizeof(gshmem_team_state_t) == 131160, "layout of the public team struct");
 #endif
 #endif

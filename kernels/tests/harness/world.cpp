@@ -98,14 +98,14 @@ void World::fill_state(int pe)
     }
 }
 
+// A PE outside knows the team too, as no member: launching a team's kernel there must do nothing.
 void World::team(int index, const std::vector<int>& members)
 {
-    for (size_t i = 0; i < members.size(); i++) {
-        const int pe = members[i];
+    for (int pe = 0; pe < n(); pe++) {
         const uint64_t at = TEAMS_AT + static_cast<uint64_t>(index) * 163840;
         auto* t = loc_as<gshmem_team_state_t>(pe, at);
         std::memset(t, 0, sizeof *t);
-        t->mype = static_cast<int>(i);
+        t->mype = -1;
         t->size = static_cast<int>(members.size());
         t->team_idx = index;
         for (int k = 0; k < GSHMEM_MAX_PES; k++) t->pe_mapping[GSHMEM_MAX_PES + k] = -1;
@@ -114,6 +114,37 @@ void World::team(int index, const std::vector<int>& members)
             t->pe_mapping[GSHMEM_MAX_PES + members[k]] = static_cast<int>(k);
         }
         loc_as<gshmem_device_state_t>(pe, STATE_AT)->team_pools[index] = arena(pe) + at;
+    }
+    for (size_t i = 0; i < members.size(); i++)
+        loc_as<gshmem_team_state_t>(members[i], TEAMS_AT + static_cast<uint64_t>(index) * 163840)->mype = static_cast<int>(i);
+}
+
+void World::queues(uint8_t topology, bool mapped)
+{
+    constexpr uint64_t DEPTH = 4, EACH = 64 + DEPTH * 64 + 3 * 64;
+    const uint64_t queues = config.blocks * static_cast<uint64_t>(n());
+    const uint64_t bases = local(8 * static_cast<uint64_t>(n()));
+    const uint64_t tables[3] = {local(64 + queues * EACH), local(64 + queues * EACH), local(64 + queues * EACH)};
+    for (int pe = 0; pe < n(); pe++) {
+        auto* s = loc_as<gshmem_device_state_t>(pe, STATE_AT);
+        s->rdma_device_heap_base = s->sdma_device_heap_base = loc(pe, bases);
+        s->qp_info = topology & GSHMEM_TOPO_ROCE ? loc(pe, tables[0]) : 0;
+        s->sdma_workspace_addr = topology & GSHMEM_TOPO_SDMA ? loc(pe, tables[1]) : 0;
+        s->udma_queues = topology & GSHMEM_TOPO_UDMA ? loc(pe, tables[2]) : 0;
+        for (int i = 0; i < n(); i++) {
+            loc_as<uint64_t>(pe, bases)[i] = view(pe, i);
+            s->topo_list[i] = topology;
+            if (!mapped && i != pe) loc_as<uint64_t>(pe, PEERS_AT)[i] = 0;
+        }
+        for (uint64_t t : tables) {
+            std::memset(loc_host(pe, t), 0, 64 + queues * EACH);
+            *loc_as<gshmem_queue_table_t>(pe, t) = {GSHMEM_QUEUE_MAGIC, config.blocks, static_cast<uint32_t>(n()), {}};
+            for (uint64_t q = 0; q < queues; q++) {
+                const uint64_t rest = loc(pe, t) + 64 + queues * 64 + q * (EACH - 64);
+                loc_as<gshmem_queue_t>(pe, t + 64)[q] = {rest, DEPTH, static_cast<uint32_t>(q % static_cast<uint64_t>(n())), rest + DEPTH * 64,
+                                                         rest + DEPTH * 64 + 64, rest + DEPTH * 64 + 128, {}};
+            }
+        }
     }
 }
 

@@ -49,8 +49,11 @@ public:
     template <typename T> T* sym_as(int pe, uint64_t offset) const { return reinterpret_cast<T*>(sym_host(pe, offset)); }
     template <typename T> T* loc_as(int pe, uint64_t offset) const { return reinterpret_cast<T*>(loc_host(pe, offset)); }
 
-    // Makes team `index` of these world PEs; PEs outside have no such team.
+    // Makes team `index` of these world PEs; the others know it as one they are not in.
     void team(int index, const std::vector<int>& members);
+    // Gives every PE queues for the engines in `topology` (GSHMEM_TOPO_*), 4 entries each, and sets
+    // the topology. Without `mapped`, other PEs' heaps cannot be reached by loads and stores.
+    void queues(uint8_t topology, bool mapped);
     uint64_t state(int pe) const;
     void set_abort(int pe, int32_t value);
     const km_device_t* device(int pe) const;

@@ -2,7 +2,7 @@
 #ifndef ACLSHMEM_DEVICE_CC_H
 #define ACLSHMEM_DEVICE_CC_H
 
-#include "device/shmem_def.h"
+#include "device/internal/barrier.h"
 
 // The address hardware block synchronisation needs on 910; our barriers use flags in memory.
 ACLSHMEM_DEVICE void util_set_ffts_config(uint64_t config)

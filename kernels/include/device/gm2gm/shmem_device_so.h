@@ -1,5 +1,5 @@
 // shmem_device_so.h: put with a signal. The signal changes after the data is complete at the
-// target, also for zero elements. By MTE whatever the topology. The signal word is int32; sig_op is
+// target, also for zero elements. By MTE whenever the peer is mapped, else by RDMA (contiguous forms). The signal word is int32; sig_op is
 // ACLSHMEM_SIGNAL_SET or _ADD. Sizes as in shmem_device_rma.h.
 #ifndef ACLSHMEM_DEVICE_SO_H
 #define ACLSHMEM_DEVICE_SO_H
@@ -11,8 +11,7 @@ namespace gshmem {
 template <typename T>
 ACLSHMEM_DEVICE void put_signal(uint64_t dst, uint64_t src, uint64_t elems, uint64_t sig, int32_t value, int op, int pe)
 {
-    put_by_mte<T>(dst, src, elems * sizeof(T), pe);
-    quiet();
+    put_before_signal<T>(dst, src, elems * sizeof(T), pe);
     signal(sig, value, op, pe);
 }
 template <typename T>

@@ -64,7 +64,10 @@ ACLSHMEM_DEVICE void attach(uint64_t state)
     c.udma_offset = static_cast<uint32_t>(GSHMEM_FIELD(int64_t, udma_config.ub));
     c.udma_size = GSHMEM_FIELD(uint32_t, udma_config.ub_size);
     c.udma_event = GSHMEM_FIELD(uint32_t, udma_config.sync_id);
-    if (GSHMEM_FIELD(uint64_t, magic) == GSHMEM_STATE_MAGIC) c.abort_addr = GSHMEM_FIELD(uint64_t, abort_addr);
+    if (GSHMEM_FIELD(uint64_t, magic) == GSHMEM_STATE_MAGIC) {
+        c.abort_addr = GSHMEM_FIELD(uint64_t, abort_addr);
+        c.engines = (GSHMEM_FIELD(uint64_t, qp_info) | GSHMEM_FIELD(uint64_t, sdma_workspace_addr) | GSHMEM_FIELD(uint64_t, udma_queues)) != 0;
+    }
     c.attached = GSHMEM_STATE_MAGIC;
 }
 

@@ -29,6 +29,7 @@ struct Context {
     uint32_t sdma_offset, sdma_size, sdma_event;
     uint32_t rdma_offset, rdma_size, rdma_event;
     uint32_t udma_offset, udma_size, udma_event;
+    uint32_t engines;      // some queue table exists: MTE is not the only way
     uint32_t aborted;      // the abort word was seen: every later wait returns at once
     uint64_t core_pool;    // the core sync block that core_count belongs to
     int32_t core_count;

@@ -74,11 +74,23 @@ template <typename T> ACLSHMEM_DEVICE void get_rows_nbi(uint64_t dst, uint64_t s
 }
 
 // SET is one store; ADD is an adding store. Neither waits for earlier transfers: callers that
-// signal data call quiet() first (ADD does so itself).
+// signal data complete it first (ADD by MTE does so itself). By RDMA where nothing is mapped.
 ACLSHMEM_DEVICE void signal(uint64_t sig, int32_t value, int op, int pe)
 {
+    if (!is_mapped(pe)) {
+        (void)engine_atomic<int32_t>(ENGINE_RDMA, op == 1 ? GSHMEM_OP_ADD : GSHMEM_OP_SWAP, sig, value, 0, pe);
+        return;
+    }
     if (op == 1) add_by_store<int32_t>(peer_address(sig, pe), value);
     else store_shared<int32_t>(peer_address(sig, pe), value);
+}
+
+// The data of a put with signal: by MTE, or by RDMA where nothing is mapped. Complete on return.
+template <typename T> ACLSHMEM_DEVICE void put_before_signal(uint64_t dst, uint64_t src, uint64_t bytes, int pe)
+{
+    if (is_mapped(pe)) put_by_mte<T>(dst, src, bytes, pe);
+    else engine_put(dst, src, bytes, pe);
+    engine_quiet(pe);
 }
 
 } // namespace gshmem

@@ -1,4 +1,4 @@
-// sync.h: barriers among the blocks of a launch and among the PEs of a team.
+// sync.h: teams, and the barrier among the blocks of a launch. The one among PEs is barrier.h.
 #ifndef GSHMEM_DEVICE_SYNC_H
 #define GSHMEM_DEVICE_SYNC_H
 
@@ -66,41 +66,6 @@ ACLSHMEM_DEVICE void core_barrier(const Team& t)
     }
     if (me == 0) store_shared<int32_t>(s.counter, count);
     refresh_cache();
-}
-
-// All PEs of the team, by one block each: dissemination with 7 partners a round, so up to 8 PEs
-// need one round. A flag counts barriers; its only writer is one partner.
-ACLSHMEM_DEVICE void pe_barrier(const Team& t)
-{
-    const Context& c = context();
-    const uint64_t state = c.state;
-    const uint64_t counter = load_constant<uint64_t>(state + offsetof(gshmem_device_state_t, sync_counter)) +
-                             static_cast<uint64_t>(t.index) * GSHMEM_SYNC_LINE;
-    uint64_t flags = load_constant<uint64_t>(state + offsetof(gshmem_device_state_t, sync_pool)) +
-                     static_cast<uint64_t>(t.index) * GSHMEM_TEAM_SYNC_BYTES;
-    const int32_t count = load_shared<int32_t>(counter) + 1;
-    quiet();
-    for (int64_t distance = 1; distance < t.n; distance *= GSHMEM_SYNC_FANOUT, flags += GSHMEM_SYNC_FANOUT * GSHMEM_SYNC_LINE) {
-        for (int64_t j = 1; j < GSHMEM_SYNC_FANOUT && j * distance < t.n; j++) {
-            const int32_t partner = t.pe(static_cast<int32_t>((t.me + j * distance) % t.n));
-            store_shared<int32_t>(peer_address(flags + static_cast<uint64_t>(j) * GSHMEM_SYNC_LINE, partner), count);
-        }
-        for (int64_t j = 1; j < GSHMEM_SYNC_FANOUT && j * distance < t.n; j++)
-            wait_reached(flags + static_cast<uint64_t>(j) * GSHMEM_SYNC_LINE, count);
-    }
-    store_shared<int32_t>(counter, count);
-    AscendC::DataSyncBarrier<AscendC::MemDsbT::DDR>();
-    refresh_cache();
-}
-
-// All blocks of all PEs of the team. What any of them wrote before is visible to all after.
-// A PE that is not in the team returns at once.
-ACLSHMEM_DEVICE void team_barrier(const Team& t)
-{
-    if (!t.address || t.me < 0) return;
-    core_barrier(t);
-    if (AscendC::GetBlockIdx() == 0) pe_barrier(t);
-    core_barrier(t);
 }
 
 } // namespace gshmem

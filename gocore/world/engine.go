@@ -93,6 +93,15 @@ func (e *engine) loop() {
 
 // pass looks once at the head of every lane that is the engine's to run.
 func (e *engine) pass() (waiting int, moved bool) {
+	for _, m := range e.w.messengers() {
+		if !m.Pending() {
+			continue
+		}
+		waiting++ // messages whose sends have ended are still queued here
+		before := m.Progress()
+		m.Poll()
+		moved = moved || m.Progress() != before
+	}
 	for _, l := range e.w.lanes() {
 		for {
 			h := l.head()

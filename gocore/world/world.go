@@ -10,6 +10,7 @@ import (
 	"goshmem/gocore/heap"
 	"goshmem/gocore/hot"
 	"goshmem/gocore/liveness"
+	"goshmem/gocore/message"
 	"goshmem/gocore/segment"
 	"goshmem/gocore/status"
 	"goshmem/gocore/team"
@@ -147,6 +148,20 @@ func (w *World) lanes() []*lane {
 		ls = append(ls, l)
 	}
 	return ls
+}
+
+// messengers lists what the engine pumps.
+func (w *World) messengers() []*message.Messenger {
+	w.teamMu.Lock()
+	defer w.teamMu.Unlock()
+	ms := make([]*message.Messenger, 0, len(w.teams)+1)
+	for t := range w.teams {
+		ms = append(ms, t.msg)
+		if t.inner != nil {
+			ms = append(ms, t.inner)
+		}
+	}
+	return ms
 }
 
 // Completions waits up to slice for ends of requests that asked to be reported. It fails once the world is closed.

@@ -1,0 +1,165 @@
+"""One-sided torch: windows, symmetric memory handles, and the operators with fake kernels and gradients."""
+
+from __future__ import annotations
+
+import gc
+
+import groups
+import pytest
+import torch
+import torch.distributed as dist
+
+
+def windows(ctx, mapped):
+    groups.join(ctx)
+    n, me = ctx.n, ctx.me
+    c10d, pg = dist.distributed_c10d, dist.group.WORLD
+    for _ in range(me):
+        keep = pg.allocate_tensor(100 + me)  # heaps differ: every rank has its tensor elsewhere
+    t = pg.allocate_tensor(n * 4, dtype=torch.float32)
+    t.fill_(-1)
+    window = c10d._new_window(t) if groups.NEW else pg.new_window(t)
+    dist.barrier()
+    right, left = (me + 1) % n, (me - 1) % n
+    for rank in range(n):
+        window.put(torch.full((4,), float(me)), rank, me * 4, False).wait()
+    for rank in range(n):
+        window.signal(rank, False).wait()
+    for rank in range(n):
+        window.wait_signal(rank, rank % 2 == 1).wait()
+    assert t.tolist() == [float(k // 4) for k in range(4 * n)]
+    with pytest.raises(ValueError, match="leave"):
+        window.put(torch.zeros(4), right, n * 4 - 3, False)
+    if mapped:
+        view = window.map_remote_tensor(right)
+        assert view.tolist() == t.tolist()
+        dist.barrier()
+        view[0] = 100.0 + me
+        dist.barrier()
+        assert t[0].item() == 100.0 + left
+    elif n > 1:
+        with pytest.raises(NotImplementedError):
+            window.map_remote_tensor(right)
+    assert window.get_attr(right) is not None if groups.NEW else True
+    window.tensor_deregister()
+    with pytest.raises(ValueError, match="no tensor"):
+        window.put(torch.zeros(1), right, 0, False)
+    with pytest.raises((TypeError, RuntimeError), match="ordinary memory"):
+        pg.new_window(torch.zeros(4))
+    dist.barrier()
+
+
+def test_window(pool):
+    pool.run(windows, pool.transport != "tcp", world=False)
+
+
+def handles(ctx, mapped):
+    import shmem
+
+    groups.join(ctx)
+    n, me = ctx.n, ctx.me
+    t = shmem.symm.empty(8, dtype=torch.int64)
+    assert t.tolist() == [0] * 8 and shmem.symm.is_symm_mem_tensor(t) and not shmem.symm.is_symm_mem_tensor(torch.zeros(2))
+    handle = shmem.symm.rendezvous(t, dist.group.WORLD.group_name)
+    assert shmem.symm.rendezvous(t) is handle
+    assert (handle.rank, handle.world_size, handle.buffer_size) == (me, n, 64)
+    right, left = (me + 1) % n, (me - 1) % n
+    handle.put(torch.arange(4) + 10 * me, right, offset=2)
+    handle.put_signal(right)
+    handle.wait_signal(left)
+    assert t.tolist() == [0, 0, *(10 * left + k for k in range(4)), 0, 0]
+    got = torch.zeros(4, dtype=torch.int64)
+    handle.barrier(channel=3)
+    handle.get(got, right, offset=2)
+    assert got.tolist() == [10 * me + k for k in range(4)]
+    handle.barrier()
+    for channel in range(4):  # channels do not mix
+        for _ in range(channel + 1):
+            handle.put_signal(right, channel)
+    for channel in reversed(range(4)):
+        for _ in range(channel + 1):
+            handle.wait_signal(left, channel)
+    with pytest.raises(RuntimeError):
+        handle.wait_signal(left, 0, timeout_ms=100)
+    if mapped:
+        peer = handle.get_buffer(right, (4,), torch.int64, storage_offset=2)
+        assert peer.tolist() == [10 * me + k for k in range(4)]
+        assert handle.get_signal_pad(right).dtype is torch.uint32
+        assert all(handle.buffer_ptrs)
+    handle.barrier()
+    first = t.data_ptr()
+    del t
+    gc.collect()
+    dist.barrier()
+    assert first
+
+
+def test_handles(pool):
+    pool.run(handles, pool.transport != "tcp", world=False)
+
+
+def operators(ctx):
+    import shmem
+    import shmem.interop.functional as sf
+
+    groups.join(ctx)
+    n, me = ctx.n, ctx.me
+    x = (torch.arange(2.0 * n) + me).requires_grad_()
+    total = torch.arange(2.0 * n) * n + sum(range(n))
+    y = sf.all_reduce(x)
+    assert torch.equal(y, total)
+    (y * (me + 1)).sum().backward()
+    assert torch.equal(x.grad, torch.full((2 * n,), float(sum(range(1, n + 1)))))
+    x.grad = None
+    y = sf.reduce_scatter(x)
+    assert torch.equal(y, total[2 * me : 2 * me + 2])
+    (y * (me + 1)).sum().backward()
+    assert torch.equal(x.grad, torch.arange(1.0, n + 1).repeat_interleave(2))
+    x.grad = None
+    y = sf.all_gather(x)
+    assert torch.equal(y, torch.cat([torch.arange(2.0 * n) + rank for rank in range(n)]))
+    (y * torch.arange(2.0 * n * n)).sum().backward()
+    assert torch.equal(x.grad, n * torch.arange(2.0 * n * n)[2 * n * me : 2 * n * (me + 1)])
+    x.grad = None
+    (sf.all_to_all(x) * (me + 1)).sum().backward()
+    assert torch.equal(x.grad, torch.arange(1.0, n + 1).repeat_interleave(2))
+    buffer = shmem.symm.empty(4)
+    shmem.symm.rendezvous(buffer)
+    sf.put(buffer, torch.full((2,), float(me)), (me + 1) % n, 1)
+    sf.barrier(buffer)
+    assert buffer.tolist() == [0, (me - 1) % n, (me - 1) % n, 0]
+    with pytest.raises(ValueError, match="rendezvous"):
+        sf.put(torch.zeros(4), torch.zeros(2), 0)
+    torch.library.opcheck(torch.ops.shmem.all_reduce, (torch.ones(2), "sum", dist.group.WORLD.group_name), test_utils=("test_schema", "test_faketensor"))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_operators(pool):
+    pool.run(operators, world=False, timeout=120)
+
+
+def compiled(ctx):
+    import shmem
+    import shmem.interop.functional as sf
+
+    groups.join(ctx)
+    n, me = ctx.n, ctx.me
+    buffer = shmem.symm.empty(3)
+    shmem.symm.rendezvous(buffer)
+    group = dist.group.WORLD.group_name
+
+    def step(x):
+        y = torch.ops.shmem.all_reduce(x * 2, "sum", group)
+        torch.ops.shmem.put(buffer, y, (me + 1) % n, 0, group)
+        torch.ops.shmem.barrier(buffer, 0, group)
+        return buffer + 1
+
+    got = torch.compile(step, backend="aot_eager", fullgraph=True)(torch.ones(3))
+    assert got.tolist() == [2.0 * n + 1] * 3
+    dist.barrier()
+    assert sf is not None
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_compiled_operators(pair):
+    pair.run(compiled, world=False, timeout=120)

@@ -14,18 +14,21 @@ mkdir -p "$out/objects" "$out/cann-8.1" "$out/cann-9.2"
 out=$(cd "$out" && pwd)
 flags="-std=c++17 -O2 -g1 -fPIC -ffp-contract=off -Wall -Wextra -pthread ${EMULATOR_CXXFLAGS:-}"
 
-# newer FILE OBJECT: does the object have to be made again (any header changed counts).
-newer() {
-    [ ! -e "$2" ] || [ "$1" -nt "$2" ] || [ "$0" -nt "$2" ] ||
-        [ -n "$(find "$here/interface" "$here/runtime" "$here/operators" "$here/number" \( -name '*.h' -o -name '*.def' \) -newer "$2")" ]
+# stale OBJECT: must the object be made (again)? The compiler wrote what it depends on beside it.
+stale() {
+    [ -e "$1" ] && [ -e "${1%.o}.d" ] && [ ! "$0" -nt "$1" ] || return 0
+    for file in $(sed 's/^[^:]*://; s/\\$//' "${1%.o}.d"); do
+        [ -e "$file" ] && [ ! "$file" -nt "$1" ] || return 0
+    done
+    return 1
 }
 
 # compile FOLDER: compiles its changed sources, two at a time.
 compile() {
     for source in "$here/$1"/*.cpp; do
         object="$out/objects/$1-$(basename "$source" .cpp).o"
-        if newer "$source" "$object"; then printf '%s\n%s\n' "$source" "$object"; fi
-    done | xargs -r -P 2 -n 2 sh -c "$cxx $flags ${2:-} -c \"\$0\" -o \"\$1\" || exit 255"
+        if stale "$object"; then printf '%s\n%s\n' "$source" "$object"; fi
+    done | xargs -r -P 2 -n 2 sh -c "$cxx $flags ${2:-} -MMD -c \"\$0\" -o \"\$1\" || exit 255"
 }
 
 # exports RELEASE: a version script that hides the entry points of later releases.

@@ -69,6 +69,14 @@ static inline int rows_repeat(uint64_t size, int crowded) {
   return (int)(n < by_size ? n : by_size);
 }
 
+/* The same, when `tried` operations took `ns` just now: a batch of some 4 ms, so that a machine that is busy with other work still
+   comes to an end. PE 0 decides and tells the others. */
+static inline int rows_fit(int most, int tried, double ns) {
+  double fit = 4e6 / (ns / tried + 0.1);
+  return fit >= most ? most : fit < 5 ? 5 : (int)fit;
+}
+#define TRIED 5
+
 static const uint64_t reduce_sizes[] = {8, 64 * 1024, 4 * MIB, 64 * MIB};
 static const uint64_t put_sizes[] = {MIB, 8 * MIB};
 #define COUNT_OF(a) (sizeof(a) / sizeof *(a))

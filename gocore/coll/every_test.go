@@ -303,7 +303,9 @@ func TestEveryCollective(t *testing.T) {
 func everyCollective(t *testing.T, n int, cExe bool) {
 	r := rand.New(rand.NewSource(*seed*100 + int64(n)))
 	share := map[bool]float64{true: 0.25, false: 0.1}[cExe]
-	all := trials(r, n, func(size uint64) bool { return *full || size < 1<<20 || r.Float64() < share/float64(n)*2 })
+	all := trials(r, n, func(size uint64) bool {
+		return *full || size < 1<<16 || size < 1<<20 && !raceEnabled || r.Float64() < share/float64(n)*2
+	})
 	rg := newRig(t, n, cExe, 34<<20)
 	for _, c := range all {
 		errs := make([]error, n)

@@ -142,7 +142,7 @@ func (g *remote) ended(ctx context.Context, err error) error {
 			s.missing = g.absent()
 		}
 	}
-	s.theirs = g.descOfPeer
+	s.theirs = g.t.theirs(g.seq)
 	s.pair = func(r int) (v [4]uint64) {
 		for i := range v {
 			v[i] = binary.LittleEndian.Uint64(g.t.control[layout.Arrival(g.t.n, int(g.seq&1), r)+layout.ArrInline+uint64(8*i):])
@@ -181,19 +181,6 @@ func (g *remote) absent() (pes []int) {
 		}
 	}
 	return pes
-}
-
-func (g *remote) descOfPeer(r int) (hot.Desc, bool) {
-	b := make([]byte, descBytes)
-	ctx, stop := context.WithTimeout(context.Background(), 2*time.Second)
-	defer stop()
-	if r == g.t.cfg.Me {
-		return g.is.Desc, true
-	}
-	if err := g.t.cfg.Transport.Get(ctx, b, g.t.controlOf(r, layout.Desc(g.t.n, int(g.seq&1)))); err != nil {
-		return hot.Desc{}, false
-	}
-	return descOf(b), true
 }
 
 // controlOf is a place in a rank's control block.

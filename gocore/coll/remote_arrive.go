@@ -16,7 +16,7 @@ import (
 // whole is the collective while the team is held.
 func (g *remote) whole(ctx context.Context) error {
 	if code := g.t.dead(); code != status.OK {
-		return g.t.deadError(OpName(g.call.Op), code)
+		return g.t.deadError(g.call, code)
 	}
 	g.is = hot.CheckCall(g.t.n, g.t.cfg.Me, g.call)
 	g.in, g.out = bytesAt(g.call.In, g.is.InLen), bytesAt(g.call.Out, g.is.OutLen)

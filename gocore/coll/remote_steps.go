@@ -180,7 +180,10 @@ func moved(p plan.Place, off uint64) plan.Place {
 func (g *remote) copy(ctx context.Context, s *plan.Step) error {
 	me := g.t.cfg.Me
 	if s.Src.Rank == me && s.Dst.Rank == me {
-		copy(g.own(s.Dst, s.Len), g.own(s.Src, s.Len))
+		dst, src := g.own(s.Dst, s.Len), g.own(s.Src, s.Len)
+		if len(src) > 0 && &dst[0] != &src[0] { // in place, peers may be reading it
+			copy(dst, src)
+		}
 		return nil
 	}
 	return pieces(s.Len, func(off, n uint64) error {

@@ -25,7 +25,7 @@ type runner interface {
 // happened, the team is as before. The arrival is made by the first Run that finds the team free.
 func (t *Team) Start(call Call, deadline int64) (*Request, error) {
 	if code := t.dead(); code != status.OK {
-		return nil, t.deadError(OpName(call.Op), code)
+		return nil, t.deadError(call, code)
 	}
 	if err := t.refusal(call); err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (n *native) begin(until int64) (done bool, err error) {
 			return true, n.t.refusedWords(OpName(n.call.Op), n.c.Why(), r.Code(), n.call)
 		}
 		if code := n.t.dead(); code != status.OK {
-			return true, n.t.deadError(OpName(n.call.Op), code)
+			return true, n.t.deadError(n.call, code)
 		}
 		if done, err := n.prepare(); done {
 			return true, err

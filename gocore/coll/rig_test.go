@@ -182,6 +182,8 @@ func addressOf(b []byte) uintptr {
 
 // bothExecutors runs a test on each.
 func bothExecutors(t *testing.T, f func(t *testing.T, cExe bool)) {
-	t.Run("c", func(t *testing.T) { f(t, true) })
+	if !raceEnabled {
+		t.Run("c", func(t *testing.T) { f(t, true) })
+	}
 	t.Run("go", func(t *testing.T) { f(t, false) })
 }

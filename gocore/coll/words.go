@@ -1,6 +1,7 @@
 package coll
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"strings"
@@ -39,15 +40,33 @@ func (n *native) story(code status.Code) story {
 			s.missing = append(s.missing, n.t.cfg.PEs[r])
 		}
 	}
-	s.theirs = func(rank int) (hot.Desc, bool) {
-		seg := n.t.cfg.Segment
-		if rank != n.t.cfg.Me {
-			seg = n.t.cfg.Mapped(n.t.cfg.PEs[rank])
-		}
-		at := n.t.cfg.Control[rank] + layout.Desc(n.t.n, int(s.seq&1))
-		return descOf(seg[at : at+descBytes]), true
-	}
+	s.theirs = n.t.theirs(s.seq)
 	return s
+}
+
+// theirs reads what a member said of operation seq, from its block.
+func (t *Team) theirs(seq uint32) func(rank int) (hot.Desc, bool) {
+	return func(rank int) (hot.Desc, bool) {
+		off := layout.Desc(t.n, int(seq&1))
+		if rank == t.cfg.Me {
+			return descOf(t.control[off : off+descBytes]), true
+		}
+		if t.cfg.Mapped != nil {
+			if seg := t.cfg.Mapped(t.cfg.PEs[rank]); seg != nil {
+				return descOf(seg[t.cfg.Control[rank]+off:][:descBytes]), true
+			}
+		}
+		if t.cfg.Transport == nil {
+			return hot.Desc{}, false
+		}
+		b := make([]byte, descBytes)
+		ctx, stop := context.WithTimeout(context.Background(), 2*time.Second)
+		defer stop()
+		if err := t.cfg.Transport.Get(ctx, b, t.controlOf(rank, off)); err != nil {
+			return hot.Desc{}, false
+		}
+		return descOf(b), true
+	}
 }
 
 const descBytes = 32
@@ -107,7 +126,7 @@ func (t *Team) difference(s story) string {
 		return fmt.Sprintf("this PE called %s, PE %d something else (it could not be asked)", mine, pe)
 	case theirs != s.desc:
 		return fmt.Sprintf("this PE called %s, PE %d called %s", mine, pe, t.describe(theirs))
-	case s.call.Op != AllToAllV || len(s.call.Counts) != 4*t.n:
+	case s.call.Op != AllToAllV || len(s.call.Counts) != 4*t.n || s.pair == nil:
 		return fmt.Sprintf("PE %d found that others disagree with it", pe)
 	}
 	return t.pairDifference(s, pe)
@@ -160,11 +179,16 @@ func (t *Team) topic(kind uint64) string {
 }
 
 // deadError refuses an operation of a dead team.
-func (t *Team) deadError(op string, code status.Code) error {
+func (t *Team) deadError(call Call, code status.Code) error {
+	op := OpName(call.Op)
 	t.mu.Lock()
 	cause := t.cause
 	t.mu.Unlock()
 	if cause == nil {
+		if err := t.lateDisagreement(call); err != nil {
+			t.died(err)
+			return err
+		}
 		return t.poisonedError(op, code)
 	}
 	switch c := status.Of(cause); c {
@@ -172,6 +196,20 @@ func (t *Team) deadError(op string, code status.Code) error {
 		return cause
 	}
 	return status.Wrap(status.TeamPoisoned, op, cause, "%s ended", t.cfg.Name)
+}
+
+// lateDisagreement is the error of a member that comes to an operation about which others have already found that they disagree.
+func (t *Team) lateDisagreement(call Call) error {
+	at := layout.Poison(t.n)
+	by, seq := int(int32(loadWord32(t.control, at+4))), loadWord32(t.control, at+8)
+	last := t.seq
+	if t.native {
+		last = t.hot.Seq()
+	}
+	if status.Code(int32(loadWord32(t.control, at))) != status.Mismatch || seq != last+1 {
+		return nil
+	}
+	return t.failure(story{code: status.Mismatch, call: call, desc: hot.CheckCall(t.n, t.cfg.Me, call).Desc, seq: seq, culprit: by, theirs: t.theirs(seq)})
 }
 
 // poisonedError words what another member wrote into my block.

@@ -65,6 +65,9 @@ func (t *Team) SetQueued(n int) { C.hot_team_set_queued(t.c, C.uint32_t(n)) }
 // SetSeq makes the next operation the one after seq. For tests of the wrap; all members do it while nothing runs.
 func (t *Team) SetSeq(seq uint32) { t.c.seq = C.uint32_t(seq) }
 
+// Seq is the last operation begun; for the holder, or when the team is dead.
+func (t *Team) Seq() uint32 { return uint32(t.c.seq) }
+
 // Publish gives the team its handle; operations may start.
 func (t *Team) Publish() uint64 {
 	t.published = true

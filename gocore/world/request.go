@@ -152,35 +152,35 @@ func (r *Request) Release() {
 
 var errReleased = status.New(status.Canceled, "", "the request was released before it had finished")
 
+// driveSlice bounds how long a waiting thread keeps a request to itself, so that Release and other waiters get in.
+const driveSlice = int64(50 * time.Millisecond)
+
 // driveUntil runs the head of the lane in this thread. Two threads waiting for one request take turns.
 func (r *Request) driveUntil(until int64) (bool, error) {
-	r.drive.Lock()
-	defer r.drive.Unlock()
-	if r.Done() {
-		return true, r.err
+	for {
+		now := hot.Now()
+		if r.advance(min(until, now+driveSlice)) {
+			return true, r.err
+		}
+		if until <= now {
+			return false, nil
+		}
 	}
-	done, err := r.m.run(until)
-	if !done {
-		return false, nil
-	}
-	var words [4]uint64
-	if err == nil {
-		words = r.m.words()
-	}
-	r.finish(words, err)
-	return true, err
 }
 
-// poll is the engine's look at an asynchronous head.
-func (r *Request) poll() (done bool) {
-	if !r.drive.TryLock() {
-		return false
-	}
+// advance runs the operation for a slice; true when it has ended.
+func (r *Request) advance(until int64) bool {
+	r.drive.Lock()
 	defer r.drive.Unlock()
+	return r.advanceLocked(until)
+}
+
+// advanceLocked is advance with r.drive held.
+func (r *Request) advanceLocked(until int64) bool {
 	if r.Done() {
 		return true
 	}
-	done, err := r.m.run(0)
+	done, err := r.m.run(until)
 	if !done {
 		return false
 	}
@@ -190,6 +190,15 @@ func (r *Request) poll() (done bool) {
 	}
 	r.finish(words, err)
 	return true
+}
+
+// poll is the engine's look at an asynchronous head.
+func (r *Request) poll() (done bool) {
+	if !r.drive.TryLock() {
+		return false
+	}
+	defer r.drive.Unlock()
+	return r.advanceLocked(0)
 }
 
 func (r *Request) finish(words [4]uint64, err error) {

@@ -88,13 +88,10 @@ func (t *Team) lostRank(rank int) error { return t.w.gonePE(t.pes[rank]) }
 
 // gonePE is why a PE will do nothing more: it died, or left the world. nil while it may.
 func (w *World) gonePE(pe int) error {
-	if err := w.lost(pe); err != nil {
-		return err
-	}
 	if w.left(pe) {
 		return status.At(status.PeerLeft, "", pe, "it has finalized the world")
 	}
-	return nil
+	return w.lost(pe)
 }
 
 // mapped says whether all members have mapped each other; the same answer on all of them.

@@ -118,9 +118,11 @@ func (w *World) lost(pe int) error {
 func (w *World) freshDeath() (int, error) {
 	w.lifeMu.Lock()
 	defer w.lifeMu.Unlock()
-	for pe := range w.fresh {
+	for pe, news := range w.fresh {
 		delete(w.fresh, pe)
-		return pe, w.monitor.Dead(pe)
+		if news {
+			return pe, w.monitor.Dead(pe)
+		}
 	}
 	return -1, nil
 }
@@ -131,7 +133,7 @@ func (w *World) died(pe int, _ error) {
 	if w.fresh == nil {
 		w.fresh = map[int]bool{}
 	}
-	w.fresh[pe] = true
+	w.fresh[pe] = !w.left(pe) // the end of a PE that has finalized is news to nobody
 	w.lifeMu.Unlock()
 	w.hot.MarkDead(pe)
 }

@@ -35,9 +35,10 @@ func handPending(p *pending, out *C.uint64_t) error {
 	return status.Pending
 }
 
-// handWords is hand for requests whose result words matter: an ended one keeps its handle, so that they can be fetched.
+// handWords is hand for requests whose result words matter: an ended one keeps its handle, so that they can be fetched. One that
+// notifies is handed out as pending even so, because its end is reported under its handle.
 func handWords(p *pending, out *C.uint64_t) error {
-	if ended, _ := p.r.Wait(0); ended {
+	if ended, _ := p.r.Wait(0); ended && !p.r.Notifies() {
 		if _, err := p.settle(); err != nil {
 			return err
 		}

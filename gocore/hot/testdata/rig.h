@@ -116,6 +116,6 @@ typedef struct test_case {
   const char *name;
   void (*run)(void);
 } test_case;
-extern const test_case onesided_tests[], waiting_tests[], closing_tests[];
+extern const test_case onesided_tests[], waiting_tests[], closing_tests[], collective_tests[];
 
 #endif

@@ -18,7 +18,7 @@ static int run_one(const test_case *t) {
 }
 
 int main(int argc, char **argv) {
-  const test_case *const all[] = {onesided_tests, waiting_tests, closing_tests};
+  const test_case *const all[] = {onesided_tests, waiting_tests, closing_tests, collective_tests};
   int failed = 0, ran = 0;
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     for (const test_case *t = all[i]; t->name; t++)

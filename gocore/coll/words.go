@@ -126,10 +126,20 @@ func (t *Team) difference(s story) string {
 		return fmt.Sprintf("this PE called %s, PE %d something else (it could not be asked)", mine, pe)
 	case theirs != s.desc:
 		return fmt.Sprintf("this PE called %s, PE %d called %s", mine, pe, t.describe(theirs))
-	case s.call.Op != AllToAllV || len(s.call.Counts) != 4*t.n || s.pair == nil:
-		return fmt.Sprintf("PE %d found that others disagree with it", pe)
+	case s.call.Op == AllToAllV && len(s.call.Counts) == 4*t.n && s.pair != nil:
+		return t.pairDifference(s, pe)
 	}
-	return t.pairDifference(s, pe)
+	return t.differenceOfOthers(s, pe)
+}
+
+// differenceOfOthers says both sides when the PE that found the mismatch agrees with this one.
+func (t *Team) differenceOfOthers(s story, finder int) string {
+	for rank := range t.n {
+		if theirs, ok := s.theirs(rank); ok && theirs != s.desc {
+			return fmt.Sprintf("this PE called %s, PE %d called %s", t.describe(s.desc), t.cfg.PEs[rank], t.describe(theirs))
+		}
+	}
+	return fmt.Sprintf("this PE called %s, and PE %d found that others disagree with it", t.describe(s.desc), finder)
 }
 
 func (t *Team) pairDifference(s story, pe int) string {

@@ -69,7 +69,7 @@ int32_t hot_exec_look(hot_coll *c, hot_behind behind) {
   int32_t st = look_poison(c);
   if (st) return st;
   if (self && atomic_load_explicit(&self->abort_code, memory_order_acquire)) {
-    c->culprit = atomic_load_explicit(&self->abort_by, memory_order_relaxed);
+    c->culprit = atomic_load_explicit(&self->abort_by, memory_order_relaxed) - 1;
     return GSHMEM_EABORTED;
   }
   if (!atomic_load_explicit(&t->world->handle, memory_order_acquire)) return GSHMEM_EFINALIZED;

@@ -169,7 +169,7 @@ func (w *World) tellAbort(ctx context.Context, pe int, code int32) {
 	}
 	by := fabric.Addr{PE: pe, Ref: fabric.MakeRef(0, layout.HdrAbortBy)}
 	at := fabric.Addr{PE: pe, Ref: fabric.MakeRef(0, layout.HdrAbortCode)}
-	_, err := w.net.Atomic(ctx, by, fabric.Atomic{Op: fabric.Set, Width: 4, Operand: uint64(uint32(w.me))})
+	_, err := w.net.Atomic(ctx, by, fabric.Atomic{Op: fabric.Set, Width: 4, Operand: uint64(w.me) + 1})
 	if err == nil {
 		_, err = w.net.Atomic(ctx, at, fabric.Atomic{Op: fabric.Set, Width: 4, Operand: uint64(uint32(code))})
 	}

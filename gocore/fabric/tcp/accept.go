@@ -51,7 +51,7 @@ func (t *Transport) welcome(c net.Conn) {
 	closed := t.closed
 	t.mu.Unlock()
 	switch {
-	case closed:
+	case closed, !s.asked:
 	case err != nil:
 		t.report(s.pe, lossOf(s.pe, err, false))
 	default:

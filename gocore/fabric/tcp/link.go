@@ -30,6 +30,7 @@ type link struct {
 	queued  atomic.Int32  // senders before or at the slot; the last one flushes
 	scratch []byte        // guarded by slot
 	issued  atomic.Uint64 // requests without a reply of their own
+	adopted atomic.Bool   // its target has let us in: from now on its end is the peer's
 	bye     atomic.Bool   // the peer said goodbye, here or on its own connection to us
 
 	mu        sync.Mutex

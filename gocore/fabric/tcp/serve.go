@@ -23,6 +23,7 @@ type target struct {
 	in    *bufio.Reader
 	dirty bool // memory changed since the last ring
 	bye   bool
+	asked bool // a request has come: before that, an end means that the peer chose another of our addresses, or dials anew
 	head  [headerSize]byte
 }
 
@@ -39,6 +40,7 @@ func (t *target) serve(ctx context.Context) error {
 		if _, err := io.ReadFull(t.in, t.head[:]); err != nil {
 			return err
 		}
+		t.asked = true
 		h := decodeHeader(t.head[:])
 		if h.size > chunk {
 			return t.protocol(ctx, fmt.Errorf("a frame of %d bytes, at most %d are allowed", h.size, chunk))

@@ -144,7 +144,10 @@ func (t *Transport) connect(ctx context.Context, pe int, addrs []string) error {
 		}
 		var l *link
 		if l, err = t.dial(ctx, pe, addrs); err == nil {
-			return t.adopt(ctx, l)
+			err = t.adopt(ctx, l)
+		}
+		if err == nil || errors.Is(err, errClosed) {
+			return err
 		}
 		if errors.Is(err, bootstrap.ErrNotAuthenticated) {
 			break
@@ -183,7 +186,8 @@ func (t *Transport) dial(ctx context.Context, pe int, addrs []string) (*link, er
 	return newLink(pe, o.Conn, o.out, t.linkLost), nil
 }
 
-// adopt starts a link and waits until its target has answered: a handshake alone does not say that it let us in.
+// adopt starts a link and waits until its target has answered: a handshake alone does not say that it let us in. A busy
+// target may have given up on a slow handshake after ours was done; the link is then dropped, and the caller dials again.
 func (t *Transport) adopt(ctx context.Context, l *link) error {
 	t.mu.Lock()
 	if t.closed {
@@ -192,7 +196,6 @@ func (t *Transport) adopt(ctx context.Context, l *link) error {
 		return errClosed
 	}
 	t.wg.Add(1)
-	t.links[l.pe].Store(l)
 	t.mu.Unlock()
 	go func() {
 		defer t.wg.Done()
@@ -202,10 +205,23 @@ func (t *Transport) adopt(ctx context.Context, l *link) error {
 	if err == nil {
 		_, err = l.answer(ctx, r)
 	}
-	return err
+	if err != nil {
+		l.fail(err)
+		return err
+	}
+	t.links[l.pe].Store(l)
+	l.adopted.Store(true)
+	if err := l.failure(); err != nil {
+		t.report(l.pe, err)
+	}
+	return nil
 }
 
-func (t *Transport) linkLost(l *link, err error) { t.report(l.pe, err) }
+func (t *Transport) linkLost(l *link, err error) {
+	if l.adopted.Load() {
+		t.report(l.pe, err)
+	}
+}
 
 // report records that a peer is lost and tells the owner once. A peer that left properly is no loss.
 func (t *Transport) report(pe int, err error) {

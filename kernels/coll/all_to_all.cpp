@@ -4,7 +4,7 @@
 
 using namespace gshmem;
 
-extern "C" ACLSHMEM_GLOBAL void gshmem_k_all_to_all(GM_ADDR state, uint64_t team, GM_ADDR dst, GM_ADDR src, uint64_t bytes)
+extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_all_to_all(GM_ADDR state, uint64_t team, GM_ADDR dst, GM_ADDR src, uint64_t bytes)
 {
     aclshmemx_set_state(state);
     const Team t = team_of(static_cast<int32_t>(team));
@@ -16,6 +16,5 @@ extern "C" ACLSHMEM_GLOBAL void gshmem_k_all_to_all(GM_ADDR state, uint64_t team
         const int32_t to = rotated(t, i);
         push(t, to, mine, address(src) + bytes * static_cast<uint64_t>(to), bytes);
     }
-    settle(t);
     team_barrier(t);
 }

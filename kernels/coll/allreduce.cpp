@@ -27,7 +27,7 @@ template <typename T> ACLSHMEM_DEVICE void two_shot(const Team& t, uint64_t dst,
 
 } // namespace
 
-extern "C" ACLSHMEM_GLOBAL void gshmem_k_allreduce_one_shot(GM_ADDR state, uint64_t team, GM_ADDR dst, GM_ADDR src, uint64_t count,
+extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_allreduce_one_shot(GM_ADDR state, uint64_t team, GM_ADDR dst, GM_ADDR src, uint64_t count,
                                                            uint64_t dtype, uint64_t op)
 {
     aclshmemx_set_state(state);
@@ -39,7 +39,7 @@ extern "C" ACLSHMEM_GLOBAL void gshmem_k_allreduce_one_shot(GM_ADDR state, uint6
     team_barrier(t);
 }
 
-extern "C" ACLSHMEM_GLOBAL void gshmem_k_allreduce_two_shot(GM_ADDR state, uint64_t team, GM_ADDR dst, GM_ADDR src, uint64_t count,
+extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_allreduce_two_shot(GM_ADDR state, uint64_t team, GM_ADDR dst, GM_ADDR src, uint64_t count,
                                                            uint64_t dtype, uint64_t op)
 {
     aclshmemx_set_state(state);

@@ -26,7 +26,6 @@ ACLSHMEM_DEVICE void scatter_gather(const Team& t, uint64_t dst, uint64_t src, u
             push(t, to, dst + s.begin, src + s.begin, s.size);
         }
     }
-    settle(t);
     team_barrier(t);
     if (aborted()) return;
     const Share s = share_of(bytes, 512, static_cast<uint64_t>(t.me), parts);
@@ -35,7 +34,7 @@ ACLSHMEM_DEVICE void scatter_gather(const Team& t, uint64_t dst, uint64_t src, u
 
 } // namespace
 
-extern "C" ACLSHMEM_GLOBAL void gshmem_k_broadcast(GM_ADDR state, uint64_t team, GM_ADDR dst, GM_ADDR src, uint64_t bytes, uint64_t root)
+extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_broadcast(GM_ADDR state, uint64_t team, GM_ADDR dst, GM_ADDR src, uint64_t bytes, uint64_t root)
 {
     aclshmemx_set_state(state);
     const Team t = team_of(static_cast<int32_t>(team));
@@ -44,6 +43,5 @@ extern "C" ACLSHMEM_GLOBAL void gshmem_k_broadcast(GM_ADDR state, uint64_t team,
     if (aborted()) return;
     if (t.n > 2 && bytes >= SCATTER_FROM) scatter_gather(t, address(dst), address(src), bytes, static_cast<int32_t>(root));
     else direct(t, address(dst), address(src), bytes, static_cast<int32_t>(root));
-    settle(t);
     team_barrier(t);
 }

@@ -6,7 +6,7 @@
 
 namespace gshmem {
 
-// My share of bytes of src, to dst on member `to`. Complete after settle() or a barrier.
+// My share of bytes of src, to dst on member `to`. Complete after a barrier of the team.
 ACLSHMEM_DEVICE void push(const Team& t, int32_t to, uint64_t dst, uint64_t src, uint64_t bytes)
 {
     const Share s = block_share(bytes, 512);

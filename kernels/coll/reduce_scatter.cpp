@@ -4,7 +4,7 @@
 
 using namespace gshmem;
 
-extern "C" ACLSHMEM_GLOBAL void gshmem_k_reduce_scatter(GM_ADDR state, uint64_t team, GM_ADDR dst, GM_ADDR src, uint64_t count,
+extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_reduce_scatter(GM_ADDR state, uint64_t team, GM_ADDR dst, GM_ADDR src, uint64_t count,
                                                        uint64_t dtype, uint64_t op)
 {
     aclshmemx_set_state(state);

@@ -104,7 +104,6 @@ private:
         if constexpr (widens) {
             const uint32_t out = REDUCE_OUT + static_cast<uint32_t>(half_of) * REDUCE_BUFFER;
             AscendC::Cast(local<T>(out, REDUCE_BUFFER), acc, AscendC::RoundMode::CAST_RINT, n);
-            AscendC::PipeBarrier<PIPE_V>();
             return out;
         } else {
             return ub_of(acc);

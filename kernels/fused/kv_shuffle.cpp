@@ -9,7 +9,7 @@
 
 using namespace gshmem;
 
-extern "C" ACLSHMEM_GLOBAL void gshmem_k_kv_shuffle(GM_ADDR state, uint64_t team, GM_ADDR dst, GM_ADDR src, GM_ADDR moves,
+extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_kv_shuffle(GM_ADDR state, uint64_t team, GM_ADDR dst, GM_ADDR src, GM_ADDR moves,
                                                    uint64_t move_count, uint64_t block_bytes)
 {
     aclshmemx_set_state(state);
@@ -25,6 +25,5 @@ extern "C" ACLSHMEM_GLOBAL void gshmem_k_kv_shuffle(GM_ADDR state, uint64_t team
         put_nbi<uint8_t>(address(dst) + static_cast<uint64_t>(to) * block_bytes, address(src) + static_cast<uint64_t>(from) * block_bytes,
                          block_bytes, t.pe(member));
     }
-    settle(t);
     team_barrier(t);
 }

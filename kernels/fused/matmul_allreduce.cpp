@@ -58,8 +58,7 @@ ACLSHMEM_DEVICE void load_panels(const Product& p, const Tile& t, uint64_t from,
 ACLSHMEM_DEVICE void multiply(const Product& p, const Tile& t, const AscendC::LocalTensor<float>& acc)
 {
     const auto a = local<float>(UB_A, TILE_M * TILE_K * 4), b = local<float>(UB_B, TILE_K * TILE_N * 4);
-    AscendC::Duplicate(acc, 0.0f, static_cast<int32_t>(TILE_M * TILE_N));
-    AscendC::PipeBarrier<PIPE_V>();
+    AscendC::Duplicate(acc, 0.0f, static_cast<int32_t>(TILE_M * TILE_N)); // done before Axpy: V->MTE2->V below
     for (uint64_t from = 0; from < p.k; from += TILE_K) {
         const uint32_t depth = static_cast<uint32_t>(p.k - from < TILE_K ? p.k - from : TILE_K);
         const uint32_t stride = static_cast<uint32_t>(round_up(depth * 4, 32) / 4);
@@ -171,7 +170,7 @@ ACLSHMEM_DEVICE bool run(const Product& p)
 
 } // namespace
 
-extern "C" ACLSHMEM_GLOBAL void gshmem_k_matmul_allreduce(GM_ADDR state, uint64_t team, GM_ADDR c, GM_ADDR a, GM_ADDR b, GM_ADDR work,
+extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_matmul_allreduce(GM_ADDR state, uint64_t team, GM_ADDR c, GM_ADDR a, GM_ADDR b, GM_ADDR work,
                                                          GM_ADDR flags, uint64_t m, uint64_t n, uint64_t k, uint64_t epoch)
 {
     aclshmemx_set_state(state);

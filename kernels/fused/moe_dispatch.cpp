@@ -61,7 +61,7 @@ ACLSHMEM_DEVICE void mark_unrouted(const Dispatch& d)
 
 } // namespace
 
-extern "C" ACLSHMEM_GLOBAL void gshmem_k_moe_dispatch(GM_ADDR state, uint64_t team, GM_ADDR recv, GM_ADDR meta, GM_ADDR flags,
+extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_moe_dispatch(GM_ADDR state, uint64_t team, GM_ADDR recv, GM_ADDR meta, GM_ADDR flags,
                                                      GM_ADDR counts, GM_ADDR slots, GM_ADDR tokens, GM_ADDR ids, uint64_t token_count,
                                                      uint64_t topk, uint64_t token_bytes, uint64_t experts_per_pe)
 {

@@ -5,7 +5,7 @@
 
 #include "device/shmem_device.h"
 
-#define GSHMEM_KERNEL(name, args) extern "C" ACLSHMEM_GLOBAL void name(GM_ADDR state args);
+#define GSHMEM_KERNEL(name, args) extern "C" ACLSHMEM_GLOBAL_VECTOR void name(GM_ADDR state args);
 #define G(x) , GM_ADDR x
 #define U(x) , uint64_t x
 #define I(x) , int64_t x

@@ -234,7 +234,7 @@ KERNEL_TEST(not_a_member)
     const int out = w.n() - 1;
     const auto a = [&](uint64_t off) { return w.sym(out, at + off); };
     const std::pair<const char*, Args> kernels[] = {
-        {"gshmem_k_barrier", {2}}, {"gshmem_k_broadcast", {2, a(0), a(65536), 1000, 0}}, {"gshmem_k_allgather", {2, a(0), a(65536), 1000}},
+        {"gshmem_k_barrier", {2}}, {"gshmem_k_broadcast", {2, a(0), a(262144), 70000, 0}}, {"gshmem_k_allgather", {2, a(0), a(65536), 1000}},
         {"gshmem_k_all_to_all", {2, a(0), a(65536), 1000}}, {"gshmem_k_reduce_scatter", {2, a(0), a(65536), 100, 0, 0}},
         {"gshmem_k_allreduce_one_shot", {2, a(0), a(65536), 100, 0, 0}}, {"gshmem_k_allreduce_two_shot", {2, a(0), a(65536), 100, 0, 0}},
         {"gshmem_k_kv_shuffle", {2, a(0), a(65536), a(131072), 2, 64}},
@@ -242,6 +242,8 @@ KERNEL_TEST(not_a_member)
         {"gshmem_k_moe_combine", {2, a(0), a(65536), a(70000), a(80000), a(90000), 2, 2, 16, 2, 0}},
         {"gshmem_k_matmul_allreduce", {2, a(0), a(65536), a(90000), a(131072), a(262144), 16, 16, 16, 1}}};
     for (int pe = 0; pe < w.n(); pe++) fill_bytes(w.sym_host(pe, at), 1 << 20, pe, 0);
+    for (int i = 0; i < 6; i++) w.sym_as<int32_t>(out, at + 131072)[i] = i % 4 ? 0 : i; // moves to member 0
+    std::vector<uint8_t> before(w.sym_host(out, at), w.sym_host(out, at) + (1 << 20));
     for (auto& [name, list] : kernels) {
         Args args = list;
         args.insert(args.begin(), w.state(out));
@@ -249,7 +251,8 @@ KERNEL_TEST(not_a_member)
         const km_device_t* dev = w.device(out);
         if (km_launch_group(name, c.blocks, &p, args.size() * 8, &dev, 1)) fail("%s on a PE outside the team: %s", name, km_last_report());
     }
-    for (int pe = 0; pe < w.n(); pe++) expect_bytes(w.sym_host(pe, at), 1 << 20, pe, 0, "memory after kernels of a team I am not in");
+    for (int pe = 0; pe < out; pe++) expect_bytes(w.sym_host(pe, at), 1 << 20, pe, 0, "memory after kernels of a team I am not in");
+    if (std::memcmp(before.data(), w.sym_host(out, at), before.size())) fail("own memory changed by a kernel of a team I am not in");
 }
 
 // Two teams with different members, used one after the other without a world barrier.

@@ -9,7 +9,7 @@ KERNEL_TEST(kv_shuffle)
     for (uint64_t bytes : {64, 4100, 20003}) {
         World w(c);
         const uint64_t blocks = 6, n = uint64_t(w.n());
-        const uint64_t src = w.symmetric(blocks * bytes), dst = w.symmetric(blocks * bytes), moves = w.local(blocks * 16);
+        const uint64_t src = w.symmetric(blocks * bytes), dst = w.symmetric(blocks * bytes), moves = w.local((blocks + 2) * 16);
         // Source block b of PE p goes to PE (p + b) mod n, block perm(b): a permutation of all blocks.
         const auto to_block = [&](uint64_t b) { return (b * 5 + 1) % blocks; };
         Stream s(w);
@@ -23,8 +23,10 @@ KERNEL_TEST(kv_shuffle)
                     m[2] = int32_t(to_block(b));
                     m[3] = -77;
                 }
+                const int32_t nowhere[8] = {0, -1, 0, 0, 0, w.n(), 0, 0}; // two rows that move nothing
+                std::memcpy(w.loc_as<int32_t>(pe, moves) + 4 * blocks, nowhere, sizeof nowhere);
             });
-            s.kernel("gshmem_k_kv_shuffle", [&](int pe) { return Args{0, w.sym(pe, dst), w.sym(pe, src), w.loc(pe, moves), blocks, bytes}; });
+            s.kernel("gshmem_k_kv_shuffle", [&](int pe) { return Args{0, w.sym(pe, dst), w.sym(pe, src), w.loc(pe, moves), blocks + 2, bytes}; });
             s.host([&, round](int pe) {
                 for (uint64_t b = 0; b < blocks; b++) {
                     const int from = int((uint64_t(pe) + n * blocks - b) % n);

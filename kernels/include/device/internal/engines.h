@@ -74,12 +74,5 @@ ACLSHMEM_DEVICE void drain_engines(const Team& t)
     }
 }
 
-// This core's transfers to the members of a team are complete.
-ACLSHMEM_DEVICE void settle(const Team& t)
-{
-    drain_engines(t);
-    quiet();
-}
-
 } // namespace gshmem
 #endif

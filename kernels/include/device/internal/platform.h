@@ -9,9 +9,11 @@
 #ifdef GSHMEM_CPU_MODEL
 #define ACLSHMEM_DEVICE inline
 #define ACLSHMEM_GLOBAL
+#define ACLSHMEM_GLOBAL_VECTOR
 #else
 #define ACLSHMEM_DEVICE __attribute__((always_inline)) __aicore__ inline
 #define ACLSHMEM_GLOBAL __global__ __aicore__
+#define ACLSHMEM_GLOBAL_VECTOR [[bisheng::core_ratio(0, 1)]] __global__ __aicore__
 #endif
 #endif
 

@@ -1,8 +1,6 @@
 package coll
 
 import (
-	"unsafe"
-
 	"goshmem/gocore/hot"
 	"goshmem/gocore/plan"
 	"goshmem/gocore/status"
@@ -34,14 +32,6 @@ func (t *Team) Start(call Call, deadline int64) (*Request, error) {
 		return &Request{m: &native{t: t, call: call, deadline: deadline, began: hot.Now(), c: hot.NewColl()}}, nil
 	}
 	return &Request{m: newRemote(t, call, deadline)}, nil
-}
-
-// Adopt takes over a collective that C callers began (a *hot_coll that holds the team), whatever it has come to.
-func (t *Team) Adopt(c unsafe.Pointer) *Request {
-	n := &native{t: t, c: hot.AdoptColl(c), begun: true}
-	n.call = n.c.Call()
-	n.began, n.deadline = n.c.Times()
-	return &Request{m: n}
 }
 
 // Run drives the collective until it is over or `until` has passed on the clock of hot.Now (0: one look, hot.Forever: to the end).

@@ -135,11 +135,20 @@ func (t *Team) difference(s story) string {
 // differenceOfOthers says both sides when the PE that found the mismatch agrees with this one.
 func (t *Team) differenceOfOthers(s story, finder int) string {
 	for rank := range t.n {
+		if rank == t.cfg.Me || !t.arrived(rank, s.seq) { // its block may still describe an older operation
+			continue
+		}
 		if theirs, ok := s.theirs(rank); ok && theirs != s.desc {
 			return fmt.Sprintf("this PE called %s, PE %d called %s", t.describe(s.desc), t.cfg.PEs[rank], t.describe(theirs))
 		}
 	}
 	return fmt.Sprintf("this PE called %s, and PE %d found that others disagree with it", t.describe(s.desc), finder)
+}
+
+// arrived says whether a rank has arrived at operation seq, by its line in my block.
+func (t *Team) arrived(rank int, seq uint32) bool {
+	f := loadWord64(t.control, layout.Arrival(t.n, int(seq&1), rank)+layout.ArrFlag)
+	return f != 0 && uint32(f>>32) == seq
 }
 
 func (t *Team) pairDifference(s story, pe int) string {

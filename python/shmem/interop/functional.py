@@ -4,9 +4,9 @@
     torch.ops.shmem.all_gather(t, group_name)            along dimension 0; gradient: reduce_scatter
     torch.ops.shmem.reduce_scatter(t, "sum", group_name) along dimension 0; gradient: all_gather
     torch.ops.shmem.all_to_all(t, group_name)            equal parts of dimension 0; gradient: all_to_all
-    torch.ops.shmem.put(buffer, source, peer, offset, group_name)   into the peer's copy of a rendezvoused buffer
-    torch.ops.shmem.get(buffer, target, peer, offset, group_name)   out of it
-    torch.ops.shmem.barrier(buffer, channel, group_name)            all ranks; ordered with everything on `buffer`
+    torch.ops.shmem.put(source, handle.id, peer, offset)    into the peer's copy of a rendezvoused buffer
+    torch.ops.shmem.get(like, handle.id, peer, offset)      a new tensor out of it
+    torch.ops.shmem.barrier(handle.id, channel)             all ranks
 
 A group is named by its group_name, as torch's own functional collectives do. Collective ones block until they are done.
 Importing this module registers the operators; shmem.interop.functional.all_reduce(...) and so on are the same as functions.
@@ -20,7 +20,7 @@ import torch
 import torch.distributed as dist
 
 from .._errors import InvalidArgumentError
-from .window_symm import SymmetricMemory, group_of, rendezvous
+from .window_symm import group_of, handle_of, rendezvous
 
 _OPERATORS = {"sum": "SUM", "avg": "AVG", "product": "PRODUCT", "min": "MIN", "max": "MAX", "band": "BAND", "bor": "BOR", "bxor": "BXOR"}
 
@@ -47,8 +47,8 @@ def _parts(t: torch.Tensor, group: str, what: str) -> int:
     return t.size(0) // size
 
 
-def _options(kind: Any, op: Optional[str] = None) -> Any:
-    made = kind()
+def _options(kind: str, op: Optional[str] = None) -> Any:
+    made = getattr(torch._C._distributed_c10d, kind)()
     if op is not None:
         made.reduceOp = _operator(op)
     if hasattr(made, "asyncOp"):
@@ -59,7 +59,7 @@ def _options(kind: Any, op: Optional[str] = None) -> Any:
 @torch.library.custom_op("shmem::all_reduce", mutates_args=())
 def _all_reduce(t: torch.Tensor, op: str, group: str) -> torch.Tensor:
     out = t.clone(memory_format=torch.contiguous_format)
-    group_of(group).allreduce([out], _options(dist.AllreduceOptions, op)).wait()
+    group_of(group).allreduce([out], _options("AllreduceOptions", op)).wait()
     return out
 
 
@@ -73,7 +73,7 @@ def _all_gather(t: torch.Tensor, group: str) -> torch.Tensor:
     if not t.dim():
         raise InvalidArgumentError("all_gather: a 0-dimensional tensor has no dimension 0; use .view(1)")
     out = torch.empty((t.size(0) * _size(group), *t.shape[1:]), dtype=t.dtype)
-    group_of(group).all_gather_single(out, t, _options(dist.AllgatherOptions)).wait()
+    group_of(group).all_gather_single(out, t, _options("AllgatherOptions")).wait()
     return out
 
 
@@ -85,7 +85,7 @@ def _(t: torch.Tensor, group: str) -> torch.Tensor:
 @torch.library.custom_op("shmem::reduce_scatter", mutates_args=())
 def _reduce_scatter(t: torch.Tensor, op: str, group: str) -> torch.Tensor:
     out = torch.empty((_parts(t, group, "reduce_scatter"), *t.shape[1:]), dtype=t.dtype)
-    group_of(group).reduce_scatter_single(out, t, _options(dist.ReduceScatterOptions, op)).wait()
+    group_of(group).reduce_scatter_single(out, t, _options("ReduceScatterOptions", op)).wait()
     return out
 
 
@@ -98,7 +98,7 @@ def _(t: torch.Tensor, op: str, group: str) -> torch.Tensor:
 def _all_to_all(t: torch.Tensor, group: str) -> torch.Tensor:
     _parts(t, group, "all_to_all")
     out = torch.empty(t.shape, dtype=t.dtype)
-    group_of(group).all_to_all_single(out, t, [], [], _options(dist.AllToAllOptions)).wait()
+    group_of(group).all_to_all_single(out, t, [], [], _options("AllToAllOptions")).wait()
     return out
 
 
@@ -107,43 +107,51 @@ def _(t: torch.Tensor, group: str) -> torch.Tensor:
     return torch.empty(t.shape, dtype=t.dtype, device=t.device)
 
 
-@torch.library.custom_op("shmem::put", mutates_args=("buffer",))
-def _put(buffer: torch.Tensor, source: torch.Tensor, peer: int, offset: int, group: str) -> None:
-    _handle(buffer, group).put(source, peer, offset)
+@torch.library.custom_op("shmem::put", mutates_args=())
+def _put(source: torch.Tensor, buffer: int, peer: int, offset: int) -> None:
+    handle_of(buffer).put(source, peer, offset)
 
 
 @_put.register_fake
-def _(buffer: torch.Tensor, source: torch.Tensor, peer: int, offset: int, group: str) -> None:
+def _(source: torch.Tensor, buffer: int, peer: int, offset: int) -> None:
     return None
 
 
-@torch.library.custom_op("shmem::get", mutates_args=("target",))
-def _get(buffer: torch.Tensor, target: torch.Tensor, peer: int, offset: int, group: str) -> None:
-    _handle(buffer, group).get(target, peer, offset)
+@torch.library.custom_op("shmem::get", mutates_args=())
+def _get(like: torch.Tensor, buffer: int, peer: int, offset: int) -> torch.Tensor:
+    out = torch.empty(like.shape, dtype=like.dtype)
+    handle_of(buffer).get(out, peer, offset)
+    return out
 
 
 @_get.register_fake
-def _(buffer: torch.Tensor, target: torch.Tensor, peer: int, offset: int, group: str) -> None:
-    return None
+def _(like: torch.Tensor, buffer: int, peer: int, offset: int) -> torch.Tensor:
+    return torch.empty(like.shape, dtype=like.dtype, device=like.device)
 
 
-@torch.library.custom_op("shmem::barrier", mutates_args=("buffer",))
-def _barrier(buffer: torch.Tensor, channel: int, group: str) -> None:
-    _handle(buffer, group).barrier(channel)
+@torch.library.custom_op("shmem::barrier", mutates_args=(), schema="(int buffer, int channel) -> ()")
+def _barrier(buffer: int, channel: int) -> None:
+    handle_of(buffer).barrier(channel)
 
 
 @_barrier.register_fake
-def _(buffer: torch.Tensor, channel: int, group: str) -> None:
+def _(buffer: int, channel: int) -> None:
     return None
 
 
-def _handle(buffer: torch.Tensor, group: str) -> SymmetricMemory:
-    """The handle of a buffer that was rendezvoused before: an operator must not make a collective out of nothing."""
-    known = group_of(group).__dict__.get("_symmetric", {})
-    found = known.get((buffer.untyped_storage().data_ptr(), buffer.data_ptr(), buffer.numel() * buffer.element_size()))
-    if found is None:
-        raise InvalidArgumentError("the buffer is not known to the other ranks; call shmem.symm.rendezvous(buffer, group) on every rank first")
-    return found  # type: ignore[no-any-return]
+def _keep_order() -> None:
+    """Tells torch.compile that these act on memory it does not see: none may be dropped, and their order stays.
+
+    Declaring the buffer as mutated would be wrong: a compiler may run the operator on a copy and write the copy back over what
+    peers have put meanwhile. So the buffer is not an argument; read it with get, also this rank's own.
+    """
+    from torch._higher_order_ops.effects import _EffectType, _register_effectful_op
+
+    for op in (torch.ops.shmem.put.default, torch.ops.shmem.get.default, torch.ops.shmem.barrier.default):
+        _register_effectful_op(op, _EffectType.ORDERED)
+
+
+_keep_order()
 
 
 # ---- gradients ------------------------------------------------------------------------------------------------------------
@@ -198,19 +206,23 @@ def all_to_all(t: torch.Tensor, group: Any = None) -> torch.Tensor:
     return _all_to_all(t, _name(group))
 
 
-def put(buffer: torch.Tensor, source: torch.Tensor, peer: int, offset: int = 0, group: Any = None) -> None:
+def put(source: torch.Tensor, handle: Any, peer: int, offset: int = 0) -> None:
     """Writes into a rank's copy of a rendezvoused buffer, at an offset in elements. Collective: no. Blocks: no."""
-    _put(buffer, source, peer, offset, _name(group))
+    _put(source, _id(handle), peer, offset)
 
 
-def get(buffer: torch.Tensor, target: torch.Tensor, peer: int, offset: int = 0, group: Any = None) -> None:
-    """Reads from a rank's copy of a rendezvoused buffer, at an offset in elements. Collective: no. Blocks: for the data."""
-    _get(buffer, target, peer, offset, _name(group))
+def get(like: torch.Tensor, handle: Any, peer: int, offset: int = 0) -> torch.Tensor:
+    """Reads a tensor of this shape and dtype from a rank's copy (the own one too). Collective: no. Blocks: for the data."""
+    return _get(like, _id(handle), peer, offset)
 
 
-def barrier(buffer: torch.Tensor, channel: int = 0, group: Any = None) -> None:
+def barrier(handle: Any, channel: int = 0) -> None:
     """Waits for all ranks; puts before it are complete. Collective. Blocks: until all are here."""
-    _barrier(buffer, channel, _name(group))
+    _barrier(_id(handle), channel)
+
+
+def _id(handle: Any) -> int:
+    return handle if isinstance(handle, int) else int(handle.id)
 
 
 __all__ = ["all_gather", "all_reduce", "all_to_all", "barrier", "get", "put", "reduce_scatter", "rendezvous"]

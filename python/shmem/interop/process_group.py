@@ -188,7 +188,7 @@ def _open(opts: Any, options: Any) -> "tuple[GroupWorld, Channel, str]":
     else:
         if members[opts.group_rank : opts.group_rank + 1] == [] or len(members) != opts.group_size:
             raise InvalidArgumentError(f"group {name}: rank {opts.group_rank} of {opts.group_size} does not fit the ranks {members}")
-        world, channel = open_subgroup(opts.store, members, name, opts.group_rank, opts.timeout, options)
+        world, channel = open_subgroup(opts.store, members, opts.group_rank, opts.timeout, options)
     return world, channel, name
 
 

@@ -100,7 +100,7 @@ class ShmemBackend(Memory, Exchanges, Backend):
     def split(self, store: Any, ranks: Sequence[int], opts: Any) -> "ShmemBackend":
         """Makes the backend of a part of this group's ranks. Collective over them. Blocks until they arrive."""
         name = getattr(opts, "group_name", "") or f"{self._group}/split"
-        world, channel = open_split(self._world, self._channel, list(ranks), name)
+        world, channel = open_split(self._world, self._channel, list(ranks))
         return ShmemBackend(world, channel, name)
 
     def _get_sequence_number_for_group(self) -> int:

@@ -17,7 +17,7 @@ import os
 import threading
 import time
 from datetime import timedelta
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from .. import _bootstrap, _call, _world
 from .._errors import InvalidArgumentError, RendezvousError, ShmemError
@@ -43,7 +43,7 @@ class GroupWorld:
         self.pid = os.getpid()
         self.completions = Completions(world.handle)
         self.channels: List[Channel] = []
-        self.blocks: Dict[int, Any] = {}
+        self._made: Dict[Tuple[int, ...], int] = {}  # how many teams each set of ranks has made, equal on its members
         self._lock = threading.Lock()
         self._closed = False
         _live.append(self)
@@ -53,11 +53,18 @@ class GroupWorld:
         """Whether groups of it can still communicate."""
         return not self._closed and self.pid == os.getpid() and bool(self.world.alive)
 
-    def channel(self, members: Sequence[int], name: str, rank: int, timeout: timedelta) -> Channel:
-        """Makes a team of some ranks, by them alone, and the way into it. Collective over the members. Blocks until they arrive."""
+    def channel(self, members: Sequence[int], rank: int, timeout: timedelta) -> Channel:
+        """Makes a team of some ranks, by them alone, and the way into it. Collective over the members. Blocks until they arrive.
+
+        Members tell their teams apart by counting them. torch's group names would not do: ranks that are not asked
+        (use_local_synchronization) count differently.
+        """
+        ranks = tuple(members)
+        with self._lock:
+            turn = self._made[ranks] = self._made.get(ranks, 0) + 1
         pes = (ctypes.c_int32 * len(members))(*members)
         limit = _call.timeout_ns(timeout.total_seconds())
-        arguments = (self.world.handle, pes, len(members), _key(name), limit)
+        arguments = (self.world.handle, pes, len(members), _key(ranks, turn), limit)
         words = _call.start(library().team_create_start, arguments, 1, "new_group")
         made = Channel(words[0], rank, len(members), timeout, self.completions)
         with self._lock:
@@ -98,9 +105,9 @@ _live: List[GroupWorld] = []
 _default: Optional[GroupWorld] = None
 
 
-def _key(name: str) -> int:
+def _key(ranks: Tuple[int, ...], turn: int) -> int:
     """The number that tells teams of the same members apart; equal on all members, new for every group."""
-    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little") | 1
+    return int.from_bytes(hashlib.blake2b(f"torch/{turn}/{ranks}".encode(), digest_size=8).digest(), "little") | 1
 
 
 def default_world() -> Optional[GroupWorld]:
@@ -114,26 +121,26 @@ def open_default(store: Any, rank: int, size: int, timeout: timedelta, options: 
     stale = default_world()
     if stale is not None:  # torch before 2.14 does not tell a plug-in that its group was destroyed
         stale.close(min(_LEAVE_SECONDS, timeout.total_seconds()))
-    made, turn = _open(store, rank, size, timeout, options, borrow=True)
+    made = _open(store, rank, size, timeout, options, borrow=True)
     _default = made
-    return made, made.channel(range(size), f"default/{turn}", rank, timeout)
+    return made, made.channel(range(size), rank, timeout)
 
 
-def open_subgroup(store: Any, members: Sequence[int], name: str, rank: int, timeout: timedelta, options: Any) -> "tuple[GroupWorld, Channel]":
+def open_subgroup(store: Any, members: Sequence[int], rank: int, timeout: timedelta, options: Any) -> "tuple[GroupWorld, Channel]":
     """The world and channel of new_group: a team of the default world, or a world of its own. Collective over the members."""
     world = default_world()
     if world is None:
-        world, turn = _open(store, rank, len(members), timeout, options, borrow=False)
-        return world, world.channel(range(len(members)), f"{name}/{turn}", rank, timeout)
+        world = _open(store, rank, len(members), timeout, options, borrow=False)
+        return world, world.channel(range(len(members)), rank, timeout)
     if _chosen(options):
         raise InvalidArgumentError(f"pg_options {sorted(_chosen(options))} belong to the world; give them to init_process_group")
-    return world, world.channel(members, f"group/{name}", rank, timeout)
+    return world, world.channel(members, rank, timeout)
 
 
-def open_split(world: GroupWorld, parent: Channel, ranks: Sequence[int], name: str) -> "tuple[GroupWorld, Channel]":
+def open_split(world: GroupWorld, parent: Channel, ranks: Sequence[int]) -> "tuple[GroupWorld, Channel]":
     """The channel of some ranks of a group: a team of its world. Collective over those ranks. Blocks until they arrive."""
     members = [translate(parent, rank, world) for rank in ranks]
-    return world, world.channel(members, f"split/{name}", list(ranks).index(parent.rank), parent.timeout)
+    return world, world.channel(members, list(ranks).index(parent.rank), parent.timeout)
 
 
 def translate(channel: Channel, rank: int, world: GroupWorld) -> int:
@@ -153,7 +160,7 @@ def _chosen(options: Any) -> Dict[str, Any]:
     return dict(options)
 
 
-def _open(store: Any, rank: int, size: int, timeout: timedelta, options: Any, borrow: bool) -> "tuple[GroupWorld, int]":
+def _open(store: Any, rank: int, size: int, timeout: timedelta, options: Any, borrow: bool) -> GroupWorld:
     """Meets through the store: borrows the world of shmem.init() when every rank has one like this group, else makes a new one.
 
     The store may be older than this group (torchrun's outlives a restart of the group): each rank counts its visits in the
@@ -165,7 +172,7 @@ def _open(store: Any, rank: int, size: int, timeout: timedelta, options: Any, bo
     chosen = _chosen(options)
     mine = _borrowable(rank, size) if borrow and not chosen else None
     if size == 1:
-        return (GroupWorld(mine, False), turn) if mine is not None else (GroupWorld(_world.World(0, 1, timeout=seconds, **chosen), True), turn)
+        return GroupWorld(mine, False) if mine is not None else GroupWorld(_world.World(0, 1, timeout=seconds, **chosen), True)
     store.add(f"{prefix}/has", 1 if mine is not None else 0)
     store.add(f"{prefix}/came", 1)
     if rank == 0:
@@ -173,8 +180,8 @@ def _open(store: Any, rank: int, size: int, timeout: timedelta, options: Any, bo
     else:
         word = _await(store, prefix, seconds, size)
     if word == _REUSE:
-        return GroupWorld(mine, False), turn
-    return GroupWorld(_world.World(rank, size, uid=word, timeout=seconds, **chosen), True), turn
+        return GroupWorld(mine, False)
+    return GroupWorld(_world.World(rank, size, uid=word, timeout=seconds, **chosen), True)
 
 
 def _borrowable(rank: int, size: int) -> Any:

@@ -44,6 +44,17 @@ DTYPE_CODES: Dict[torch.dtype, int] = {
 }
 
 
+_QUANTIZED = frozenset(getattr(torch, name) for name in ("qint8", "quint8", "qint32", "quint4x2", "quint2x4") if hasattr(torch, name))
+
+
+def check_dtype(dtype: torch.dtype) -> None:
+    """Raises for what is no dtype, and for quantized ones: a tensor of these is nothing without its quantizer."""
+    if not isinstance(dtype, torch.dtype):
+        raise InvalidArgumentError(f"dtype is {dtype!r}; give a torch.dtype")
+    if dtype in _QUANTIZED:
+        raise InvalidArgumentError(f"{dtype} tensors need a quantizer beside their memory; allocate the integers of int_repr() instead")
+
+
 def make(block: Optional[Block], address: int, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
     """A contiguous tensor whose first byte is at an address and whose storage keeps the block."""
     count = 1

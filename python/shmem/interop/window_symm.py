@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import weakref
 from typing import Any, Dict, Optional, Sequence, Tuple
 
 import torch
@@ -18,6 +20,18 @@ from .window_signals import Signals, check
 
 _CHANNELS = 8
 _PAD_BYTES = 2048
+
+
+_ids = itertools.count(1)
+_handles: "weakref.WeakValueDictionary[int, SymmetricMemory]" = weakref.WeakValueDictionary()
+
+
+def handle_of(number: int) -> "SymmetricMemory":
+    """The handle with this id; raises when it is gone."""
+    found = _handles.get(number)
+    if found is None:
+        raise InvalidArgumentError(f"no symmetric memory handle has id {number}; give handle.id of shmem.symm.rendezvous and keep the handle")
+    return found
 
 
 def group_of(group: Any = None) -> Any:
@@ -87,6 +101,8 @@ class SymmetricMemory:
         self.device = torch.device("cpu")
         self.offset = 0
         self.multicast_ptr = 0
+        self.id = next(_ids)  # what torch.ops.shmem.put and get name it by, in this process
+        _handles[self.id] = self
 
     def _gone(self) -> bool:
         held = self._block_alive

@@ -124,12 +124,13 @@ def operators(ctx):
     (sf.all_to_all(x) * (me + 1)).sum().backward()
     assert torch.equal(x.grad, torch.arange(1.0, n + 1).repeat_interleave(2))
     buffer = shmem.symm.empty(4)
-    shmem.symm.rendezvous(buffer)
-    sf.put(buffer, torch.full((2,), float(me)), (me + 1) % n, 1)
-    sf.barrier(buffer)
+    handle = shmem.symm.rendezvous(buffer)
+    sf.put(torch.full((2,), float(me)), handle, (me + 1) % n, 1)
+    sf.barrier(handle)
     assert buffer.tolist() == [0, (me - 1) % n, (me - 1) % n, 0]
+    assert sf.get(torch.zeros(2), handle, (me + 1) % n, 1).tolist() == [me, me]
     with pytest.raises(ValueError, match="rendezvous"):
-        sf.put(torch.zeros(4), torch.zeros(2), 0)
+        sf.put(torch.zeros(2), 0, 0)
     torch.library.opcheck(torch.ops.shmem.all_reduce, (torch.ones(2), "sum", dist.group.WORLD.group_name), test_utils=("test_schema", "test_faketensor"))
 
 
@@ -145,18 +146,21 @@ def compiled(ctx):
     groups.join(ctx)
     n, me = ctx.n, ctx.me
     buffer = shmem.symm.empty(3)
-    shmem.symm.rendezvous(buffer)
-    group = dist.group.WORLD.group_name
+    handle = shmem.symm.rendezvous(buffer)
+    group, number = dist.group.WORLD.group_name, handle.id
 
     def step(x):
         y = torch.ops.shmem.all_reduce(x * 2, "sum", group)
-        torch.ops.shmem.put(buffer, y, (me + 1) % n, 0, group)
-        torch.ops.shmem.barrier(buffer, 0, group)
-        return buffer + 1
+        torch.ops.shmem.put(y, number, (me + 1) % n, 0)
+        torch.ops.shmem.barrier(number, 0)
+        return torch.ops.shmem.get(x, number, me, 0) + 1
 
-    got = torch.compile(step, backend="aot_eager", fullgraph=True)(torch.ones(3))
-    assert got.tolist() == [2.0 * n + 1] * 3
-    dist.barrier()
+    for backend in ("aot_eager", "inductor"):
+        for k in range(3):
+            got = torch.compile(step, backend=backend, fullgraph=True)(torch.full((3,), float(k)))
+            assert got.tolist() == [2.0 * n * k + 1] * 3
+            dist.barrier()
+        torch._dynamo.reset()
     assert sf is not None
 
 

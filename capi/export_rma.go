@@ -15,7 +15,8 @@ func bytesAt(p unsafe.Pointer, n C.uint64_t) []byte {
 	if n == 0 {
 		return nil
 	}
-	return unsafe.Slice((*byte)(p), int(n))
+	const most = 1 << 47 // no address space holds more: the range check that follows refuses it, and Slice must not panic
+	return unsafe.Slice((*byte)(p), int(min(uint64(n), most)))
 }
 
 //export goshmem_put

@@ -120,6 +120,7 @@ def _new(shape: Any, kind: Any, requires_grad: bool, zero: bool, align: int, tea
     import torch
 
     chosen = kind if kind is not None else torch.get_default_dtype()
+    tensors.check_dtype(chosen)
     extents = tensors.as_shape(shape)
     block = allocate(tensors.nbytes_of(extents, chosen), align, zero, team, timeout)
     made = tensors.make(block, block.address, extents, chosen)

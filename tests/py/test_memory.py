@@ -25,13 +25,16 @@ def constructors(ctx):
     like = shmem.zeros_like(torch.ones(3, 2, dtype=torch.int16))
     assert like.shape == (3, 2) and like.dtype is torch.int16 and bool((like == 0).all())
     assert shmem.symmetric_copy(torch.arange(6).view(2, 3).t()).tolist() == [[0, 3], [1, 4], [2, 5]]
-    for dtype in (*MOVABLE, torch.complex32, torch.uint16, torch.uint32, torch.uint64, torch.quint8):
+    for dtype in (*MOVABLE, torch.complex32, torch.uint16, torch.uint32, torch.uint64):
         t = shmem.empty(3, 2, dtype=dtype)
         assert t.dtype is dtype and t.shape == (3, 2) and t.is_contiguous()
         assert bytes(t.untyped_storage()) == bytes(t.nbytes), dtype
     for bad in ((-1,), (2.5,), ("x",), ((1, -2),)):
         with pytest.raises(shmem.InvalidArgumentError):
             shmem.empty(*bad)
+    for bad in (torch.quint8, torch.qint32, "float32", int):
+        with pytest.raises(shmem.InvalidArgumentError):
+            shmem.empty(3, dtype=bad)
     aligned = shmem.empty(3, align=4096)
     assert aligned.data_ptr() % 4096 == 0
     with pytest.raises(shmem.InvalidArgumentError):

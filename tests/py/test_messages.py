@@ -90,6 +90,7 @@ def odd(ctx):
     request.cancel()
     with pytest.raises(shmem.CanceledError):
         request.wait()
+    shmem.barrier()  # nobody sends before both have withdrawn
     gaps = torch.zeros(10, 2, dtype=torch.int64)[:, 0]
     shmem.send(torch.arange(10), peer, tag=98)
     shmem.recv(gaps, peer, tag=98, timeout=10)

@@ -149,8 +149,8 @@ def past_the_end(ctx):
     world = shmem.current().handle
     src = torch.ones(64, dtype=torch.uint8)
     for address, nbytes in ((low + size - 8, 64), (low - 8, 8), (low, 2**63), (2**64 - 8, 64), (low + size, 1)):
-        assert lib.put(world, address, src.data_ptr(), nbytes, 0) == shmem._abi.STATUS["ENOTSYM"], (address, nbytes)
-        assert lib.get(world, src.data_ptr(), address, nbytes, 0) == shmem._abi.STATUS["ENOTSYM"], (address, nbytes)
+        for code in (lib.put(world, address, src.data_ptr(), nbytes, 0), lib.get(world, src.data_ptr(), address, nbytes, 0)):
+            assert code in (shmem._abi.STATUS["ENOTSYM"], shmem._abi.STATUS["EINVAL"]), (address, nbytes, code)
     assert bool((t == 0).all()) and bool((src == 1).all())
 
 
@@ -252,6 +252,7 @@ def many(ctx):
     assert torch.equal(t.flatten(), want)
     with pytest.raises(shmem.InvalidArgumentError):
         shmem.Pieces.at(t, src, [7999], [0], [2], [0])
+    shmem.barrier()
     with pytest.raises(shmem.InvalidPEError, match="piece 1 of 2"):
         shmem.put_many([(t[0], src[0], 0), (t[1], src[1], ctx.n)])
     shmem.get_many([(src[1], t[1], ctx.me)])
@@ -265,6 +266,7 @@ def test_many_pieces(pool):
 def buffers(ctx):
     b = shmem.buffer(100)
     assert len(b) == 100 and bytes(b.data) == bytes(100)
+    shmem.barrier()
     shmem.put(b, bytes(range(ctx.me, ctx.me + 100)), right(ctx))
     shmem.barrier()
     assert bytes(b.data) == bytes(range(left(ctx), left(ctx) + 100))
@@ -273,6 +275,7 @@ def buffers(ctx):
     assert bytes(out) == bytes(range(ctx.me + 20, ctx.me + 30))
     shmem.barrier()
     q = shmem.buffer(64, format="q")
+    shmem.barrier()
     shmem.put(q.slice(1, 3), array.array("q", [ctx.me, -ctx.me]), right(ctx))
     shmem.barrier()
     assert list(q.data) == [0, left(ctx), -left(ctx), 0, 0, 0, 0, 0]

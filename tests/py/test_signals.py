@@ -38,6 +38,7 @@ def adds(ctx):
         shmem.put_signal(data[ctx.me : ctx.me + 1], torch.tensor([ctx.me + 5], dtype=torch.int32), flag, 1, pe, op="add")
     shmem.wait_until(flag, "==", ctx.n, timeout=30)
     assert data.tolist() == [pe + 5 for pe in range(ctx.n)]
+    shmem.barrier()  # nobody adds again before everybody has seen the first sum
     kept = torch.tensor([ctx.me + 50], dtype=torch.int32)
     for pe in range(ctx.n):
         shmem.put_signal_nbi(data[ctx.me : ctx.me + 1], kept, flag, 1, pe, op="add")

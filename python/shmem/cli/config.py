@@ -17,7 +17,7 @@ from .._version import __version__
 _SELF_TEST = """
 import shmem
 w = shmem.World(0, 1, heap="16M", timeout=20)
-b = shmem._memory.buffer(64, format="q", team=w.team)
+b = shmem.buffer(64, format="q", team=w.team)
 shmem.atomic_add(b, 7, 0, index=3, world=w)
 assert shmem.g(b, 0, index=3, world=w) == 7
 shmem.barrier(team=w.team)

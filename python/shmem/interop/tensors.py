@@ -62,7 +62,9 @@ def make(block: Optional[Block], address: int, shape: Sequence[int], dtype: torc
         count *= size
     span = exporter(address, max(count, 1) * dtype.itemsize, block)
     flat = torch.frombuffer(span, dtype=dtype, count=max(count, 1))
-    return (flat if count else flat[:0]).view(tuple(shape))
+    if count:
+        return flat.resize_(tuple(shape))  # in place: a view would keep its base, and the block, whatever becomes of it
+    return torch.empty(0, dtype=dtype).set_(flat.untyped_storage(), 0, tuple(shape))
 
 
 def as_shape(size: Tuple[Any, ...]) -> Tuple[int, ...]:

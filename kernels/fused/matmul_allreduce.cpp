@@ -120,8 +120,7 @@ ACLSHMEM_DEVICE bool reduce_tile(const Product& p, uint64_t i)
     const int32_t count = static_cast<int32_t>(TILE_M * TILE_N);
     AscendC::SetFlag<HardEvent::MTE3_V>(4); // the last sum has left
     AscendC::WaitFlag<HardEvent::MTE3_V>(4);
-    AscendC::Duplicate(sum, 0.0f, count);
-    AscendC::PipeBarrier<PIPE_V>();
+    AscendC::Duplicate(sum, 0.0f, count); // done before Add: V->MTE2->V below
     for (int32_t j = 0; j < p.team.n; j++) {
         if (!wait_reached(p.flags + p.place(j, i) * 4, p.epoch)) return false;
         AscendC::SetFlag<HardEvent::V_MTE2>(3);

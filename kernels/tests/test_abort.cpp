@@ -62,7 +62,7 @@ KERNEL_TEST(abort_ends_every_wait)
         {"gshmem_k_kv_shuffle", [&](World& w) { return Args{0, at(w, 0), at(w, 65536), at(w, 131072), 1, 64}; }},
         {"gshmem_k_moe_dispatch", [&](World& w) { return Args{0, at(w, 0), at(w, 65536), at(w, 70000), at(w, 80000), at(w, 90000), at(w, 100000), at(w, 131072), 2, 2, 64, 2}; }},
         {"gshmem_k_moe_combine", [&](World& w) { return Args{0, at(w, 0), at(w, 65536), at(w, 70000), at(w, 80000), at(w, 90000), 2, 2, 16, 2, 0}; }},
-        {"gshmem_k_matmul_allreduce", [&](World& w) { return Args{0, at(w, 0), at(w, 65536), at(w, 90000), at(w, 131072), at(w, 180032), 16, 16, 16, 1}; }, true},
+        {"gshmem_k_matmul_allreduce", [&](World& w) { return Args{0, at(w, 0), at(w, 65536), at(w, 90000), at(w, 131072), at(w, 180032), 64, 64, 8, 1}; }, true},
     };
     for (const Wait& k : waits) run_alone(c, k);
 }

@@ -34,7 +34,7 @@ ACLSHMEM_DEVICE void pe_barrier(const Team& t, const FlagWriter& w)
         for (int64_t j = 1; j < GSHMEM_SYNC_FANOUT && j * distance < t.n; j++)
             w.store(flags + static_cast<uint64_t>(j) * GSHMEM_SYNC_LINE, count, t.pe(static_cast<int32_t>((t.me + j * distance) % t.n)));
         for (int64_t j = 1; j < GSHMEM_SYNC_FANOUT && j * distance < t.n; j++)
-            wait_reached(flags + static_cast<uint64_t>(j) * GSHMEM_SYNC_LINE, count);
+            if (!wait_reached(flags + static_cast<uint64_t>(j) * GSHMEM_SYNC_LINE, count)) return;
     }
     store_shared<int32_t>(counter, count);
 }
@@ -46,7 +46,7 @@ ACLSHMEM_DEVICE void team_barrier(const Team& t, const FlagWriter& w, bool compl
     if (!t.address || t.me < 0) return;
     if (complete) drain_engines(t);
     core_barrier(t);
-    if (AscendC::GetBlockIdx() == 0) pe_barrier(t, w);
+    if (AscendC::GetBlockIdx() == 0 && !aborted()) pe_barrier(t, w);
     core_barrier(t);
 }
 ACLSHMEM_DEVICE void team_barrier(const Team& t) { team_barrier(t, any_writer(), true); }

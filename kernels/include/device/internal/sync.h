@@ -49,7 +49,8 @@ ACLSHMEM_DEVICE void core_barrier(const Team& t)
 {
     const int64_t blocks = AscendC::GetBlockNum(), me = AscendC::GetBlockIdx();
     quiet();
-    if (blocks <= 1) return;
+    // An aborted block must not let the others pass: they would take a failed barrier for a good one.
+    if (blocks <= 1 || aborted()) return;
     const CoreSync s = core_sync_of(t);
     Context& c = context();
     if (c.core_pool != s.flags) {
@@ -61,7 +62,7 @@ ACLSHMEM_DEVICE void core_barrier(const Team& t)
     for (int64_t distance = 1; distance < blocks; distance *= 2, round++) {
         const uint64_t row = s.flags + static_cast<uint64_t>(round) * GSHMEM_MAX_CORES * GSHMEM_SYNC_LINE;
         store_shared<int32_t>(row + static_cast<uint64_t>((me + distance) % blocks) * GSHMEM_SYNC_LINE, count);
-        wait_reached(row + static_cast<uint64_t>(me) * GSHMEM_SYNC_LINE, count);
+        if (!wait_reached(row + static_cast<uint64_t>(me) * GSHMEM_SYNC_LINE, count)) return;
         AscendC::DataSyncBarrier<AscendC::MemDsbT::DDR>();
     }
     if (me == 0) store_shared<int32_t>(s.counter, count);

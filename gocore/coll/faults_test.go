@@ -14,7 +14,8 @@ import (
 	"goshmem/gocore/status"
 )
 
-func f32(n int) []byte { return make([]byte, 4*n) }
+// f32 is C memory for n floats: a Call holds only its address. It is not freed, tests are short.
+func f32(n int) []byte { return hot.NewBuffer(4 * n).Bytes(4 * n) }
 
 func allReduce(in, out []byte, count int) Call {
 	return Call{Op: AllReduce, DType: int(reduce.F32), RedOp: int(reduce.Sum), Root: -1, In: addressOf(in), Out: addressOf(out), Count: uint64(count)}

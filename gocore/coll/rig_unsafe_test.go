@@ -32,6 +32,7 @@ type pe struct {
 	world   *hot.World
 	scratch *bump
 	stages  *Stages
+	cfg     Config
 	team    *Team
 }
 
@@ -110,6 +111,7 @@ func (p *pe) setUp(heap int, opts []rigOption) {
 	for _, o := range opts {
 		o(r, &cfg)
 	}
+	p.cfg = cfg
 	var err error
 	p.team, err = New(cfg)
 	require.NoError(r.t, err)

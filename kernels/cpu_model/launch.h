@@ -7,7 +7,7 @@
  * Addresses. A kernel only ever sees device addresses. The model turns one into host memory by
  * the regions of km_device_t, then by its translate callback, and reports an address that neither
  * knows. A device address need not be readable by the host: map the pages a second time and
- * give that mapping as host_addr. Both must agree modulo 4096.
+ * give that mapping as host_addr. Both must agree modulo 64 (a cache line).
  *
  * Arguments. `args` is the kernel's argument block exactly as aclrtLaunchKernelWithHostArgs takes
  * it: 8 bytes per argument, in order, device addresses and integers alike; the first is the

@@ -32,8 +32,7 @@ ACLSHMEM_DEVICE void send_to(const Dispatch& d, int32_t to)
     uint64_t slot = 0;
     for (uint64_t i = 0; i < d.capacity(); i++) {
         const int32_t expert = load_constant<int32_t>(d.ids + 4 * i);
-        if (expert < 0) continue;
-        const uint64_t owner = static_cast<uint64_t>(expert) / d.experts_per_pe;
+        const uint64_t owner = static_cast<uint64_t>(expert) / d.experts_per_pe; // negative: beyond every member
         if (owner != static_cast<uint64_t>(to)) continue;
         put_nbi<uint8_t>(d.recv + (base + slot) * d.token_bytes, d.tokens + i / d.topk * d.token_bytes, d.token_bytes, pe);
         store_shared<int32_t>(peer_address(d.meta + 4 * (base + slot), pe), static_cast<int32_t>(static_cast<uint64_t>(expert) % d.experts_per_pe));

@@ -174,11 +174,11 @@ def main():
     parser.add_argument("--build", required=True, type=pathlib.Path)
     parser.add_argument("--cxx", default="clang++-14")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", default="", help="parts of names, separated by commas")
     parser.add_argument("--table", default="")
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
-    mutants = [m for m in all_mutants() if options.only in m.name]
+    mutants = [m for m in all_mutants() if any(part in m.name for part in options.only.split(","))]
     if options.list:
         print("\n".join(m.name + "  =>  " + m.replacement.strip() for m in mutants))
         return 0

@@ -28,7 +28,7 @@ ENGINE_KERNEL(engine_rdma)
         for (uint64_t i = 0; i < 12; i++)
             aclshmemx_roce_put_nbi<uint8_t>(gm<uint8_t>(f.b + uint64_t(me) * 4096 + part + 40 * i), gm<uint8_t>(f.a + part + 40 * i), scratch(), 40, pe, 2);
     for (int pe = 0; pe < n; pe++) aclshmemx_roce_quiet<uint8_t>(uint32_t(pe), scratch(), 2);
-    if (aclshmemx_roce_barrier(gm<gshmem_team_state_t>(gshmem::team_of(0).address), scratch(), 3) != 0) AscendC::Trap();
+    if (aclshmemx_roce_barrier(reinterpret_cast<aclshmemx_team_t*>(gshmem::team_of(0).address), scratch(), 3) != 0) AscendC::Trap();
     aclshmemx_roce_get_nbi<uint8_t>(gm<uint8_t>(f.d + part), gm<uint8_t>(f.a + part), scratch(), 480, (me + 1) % n);
     aclshmemx_roce_quiet<uint8_t>(uint32_t((me + 1) % n), scratch(), 2);
     aclshmemx_roce_atomic_add<uint64_t>(gm<uint64_t>(f.c), uint64_t(me) + 1, 0);

@@ -15,6 +15,7 @@
 #define ACLSHMEM_MAX_TEAMS GSHMEM_MAX_TEAMS
 #define SCALAR_DATA_CACHELINE_SIZE 64
 typedef int aclshmem_team_t;
+typedef gshmem_team_state_t aclshmemx_team_t;
 enum aclshmem_team_index_t { ACLSHMEM_TEAM_INVALID = -1, ACLSHMEM_TEAM_WORLD = 0 };
 enum aclshmem_signal_op_type_t { ACLSHMEM_SIGNAL_SET = 0, ACLSHMEM_SIGNAL_ADD = 1 };
 enum aclshmem_cmp_op_type_t {

@@ -44,20 +44,20 @@ template <typename T> ACLSHMEM_DEVICE void aclshmemx_roce_quiet(uint32_t pe, __u
 
 // Barriers whose flags travel by RDMA. Collective over the team; blocks: all of the launch. sync
 // orders nothing but arrival; barrier completes every core's RDMA work first. 0, or -1 for a null
-// team. team points to the PE's own description of it.
-template <typename T> ACLSHMEM_DEVICE int aclshmemx_roce_team_sync(__gm__ gshmem_team_state_t* team, __ubuf__ T* buf, uint32_t sync_id)
+// team. team is an entry of the state's team_pools.
+template <typename T> ACLSHMEM_DEVICE int aclshmemx_roce_team_sync(aclshmemx_team_t* team, __ubuf__ T* buf, uint32_t sync_id)
 {
     return gshmem::engine_barrier(gshmem::ENGINE_RDMA, reinterpret_cast<uint64_t>(team), gshmem::scratch_at(buf, sync_id), false);
 }
-ACLSHMEM_DEVICE int aclshmemx_roce_team_sync(__gm__ gshmem_team_state_t* team)
+ACLSHMEM_DEVICE int aclshmemx_roce_team_sync(aclshmemx_team_t* team)
 {
     return gshmem::engine_barrier(gshmem::ENGINE_RDMA, reinterpret_cast<uint64_t>(team), gshmem::default_scratch(gshmem::ENGINE_RDMA), false);
 }
-template <typename T> ACLSHMEM_DEVICE int aclshmemx_roce_barrier(__gm__ gshmem_team_state_t* team, __ubuf__ T* buf, uint32_t sync_id)
+template <typename T> ACLSHMEM_DEVICE int aclshmemx_roce_barrier(aclshmemx_team_t* team, __ubuf__ T* buf, uint32_t sync_id)
 {
     return gshmem::engine_barrier(gshmem::ENGINE_RDMA, reinterpret_cast<uint64_t>(team), gshmem::scratch_at(buf, sync_id), true);
 }
-ACLSHMEM_DEVICE int aclshmemx_roce_barrier(__gm__ gshmem_team_state_t* team)
+ACLSHMEM_DEVICE int aclshmemx_roce_barrier(aclshmemx_team_t* team)
 {
     return gshmem::engine_barrier(gshmem::ENGINE_RDMA, reinterpret_cast<uint64_t>(team), gshmem::default_scratch(gshmem::ENGINE_RDMA), true);
 }

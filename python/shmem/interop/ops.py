@@ -7,7 +7,6 @@ means that torch will wait right after the call, so the operation runs here; els
 from __future__ import annotations
 
 import ctypes
-import sys
 from typing import Any, List, Sequence
 
 import torch
@@ -17,14 +16,15 @@ from . import ops_channel as channel
 from . import ops_types as types
 from .ops_buffers import (
     Copies,
-    consecutive,
     direct,
     gathered,
     nbytes,
     overlaps,
+    own_place,
     plain,
     readable,
     same_dtype,
+    scattered,
     spread,
     updatable,
     writable,
@@ -35,6 +35,8 @@ from .work import Work
 
 _Tensor = torch.Tensor
 _strided = torch.strided
+# From this size on a list is written in place instead of through one flat copy. Equal on all ranks, as the sizes are.
+_SCATTERED = 64 << 10
 
 
 class Collectives:
@@ -46,10 +48,14 @@ class Collectives:
 
     def allreduce(self, tensors: List[torch.Tensor], opts: Any = None) -> Work:
         """Reduces a tensor over the group, in place. Collective. Blocks: until done unless asyncOp."""
-        tensor = tensors[0]
         if len(tensors) != 1:
             return self._channel.joint([self._allreduce(one, opts, False) for one in tensors])
-        return self._allreduce(tensor, opts, is_sync(opts))
+        tensor, sync = tensors[0], is_sync(opts)
+        if sync and type(tensor) is _Tensor and tensor.is_cpu and tensor.layout is _strided and direct(tensor):
+            known = types.known((tensor.dtype, int(opts.reduceOp.op)))
+            if known is not None:
+                return self._channel.reduce_here(tensor, tensors, known[0], known[1], opts.timeout)
+        return self._allreduce(tensor, opts, sync)
 
     def _allreduce(self, tensor: Any, opts: Any, sync: bool) -> Work:
         operator = int(opts.reduceOp.op) if opts is not None else 0
@@ -165,7 +171,7 @@ class Collectives:
     def _reduce_scatter(self, output: torch.Tensor, source: Any, result: torch.Tensor, opts: Any, sync: bool, keep: Any) -> Work:
         after: Copies = []
         target = writable(output, after)
-        if overlaps(source, target):
+        if overlaps(source, target) and not own_place(target, source, self._channel.rank):
             target = torch.empty(target.shape, dtype=target.dtype)
             after.insert(0, (output.detach(), target))
         operator = int(opts.reduceOp.op) if opts is not None else 0
@@ -218,13 +224,25 @@ class Collectives:
                 f"{parts[self._channel.rank].numel()}; they must be equal"
             )
         after: Copies = []
+        even = all(part.numel() == source.numel() for part in parts)
+        if even and nbytes(source) >= _SCATTERED:
+            return self._allgather_scattered(parts, source, opts, sync)
         target = spread(parts, after)
         if overlaps(source, target):
             source = source.clone()
-        if all(part.numel() == source.numel() for part in parts):
+        if even:
             return self._move(channel.ALL_GATHER, source, target, nbytes(source), source, opts, sync, after, parts, keep=parts)
         counts = (ctypes.c_uint64 * len(parts))(*[nbytes(part) for part in parts])
         return self._move(channel.ALL_GATHER_V, source, target, 0, source, opts, sync, after, parts, keep=parts, counts=counts)
+
+    def _allgather_scattered(self, parts: List[torch.Tensor], source: torch.Tensor, opts: Any, sync: bool) -> Work:
+        """A large one goes straight into the tensors of the list, wherever they lie: everybody sends all of his to everybody."""
+        after: Copies = []
+        target = scattered(parts, source, after)
+        size = nbytes(source)
+        n = len(parts)
+        counts = (ctypes.c_uint64 * (4 * n))(*[size] * n, *[0] * n, *[size] * n, *target.places)
+        return self._move(channel.ALL_TO_ALL_V, source, target, 0, source, opts, sync, after, parts, keep=parts, counts=counts)
 
     def all_gather_single(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None) -> Work:
         """Gives every rank everybody's tensor, end to end in one. Collective. Blocks: until done unless asyncOp."""
@@ -240,7 +258,7 @@ class Collectives:
         source = readable(input)
         after: Copies = []
         target = writable(output, after)
-        if overlaps(source, target):
+        if overlaps(source, target) and not own_place(source, target, self._channel.rank):
             source = source.clone()
         return self._move(channel.ALL_GATHER, source, target, nbytes(source), source, opts, sync, after, (output,))
 

@@ -148,14 +148,45 @@ def spread(tensors: Sequence[Any], after: Copies) -> torch.Tensor:
     return stage
 
 
+def own_place(small: torch.Tensor, large: Any, rank: int) -> bool:
+    """True when a tensor is the rank's own part of a larger one, which the core allows."""
+    return bool(small.data_ptr() == large.data_ptr() + rank * nbytes(small))
+
+
+def scattered(tensors: Sequence[Any], beside: torch.Tensor, after: Copies) -> "_Span":
+    """The span from the first to the last of tensors that lie anywhere, with the place of each in it.
+
+    What cannot be written where it lies, or a span that runs over `beside`, is one flat tensor and copies instead.
+    """
+    parts = [plain(t) for t in tensors]
+    low = min(t.data_ptr() for t in parts)
+    high = max(t.data_ptr() + nbytes(t) for t in parts)
+    outside = beside.data_ptr() >= high or beside.data_ptr() + nbytes(beside) <= low
+    if outside and all(direct(t) for t in parts):
+        span = _Span(min(parts, key=lambda t: t.data_ptr()), 0)
+        span.places = [t.data_ptr() - low for t in parts]
+        return span
+    stage = torch.empty(sum(t.numel() for t in parts), dtype=parts[0].dtype)
+    at, places = 0, []
+    for part in parts:
+        refuse_overlap(part)
+        after.append((part.detach(), stage[at : at + part.numel()]))
+        places.append(at * stage.element_size())
+        at += part.numel()
+    span = _Span(stage, at)
+    span.places = places
+    return span
+
+
 class _Span:
     """Memory that starts at a tensor and runs over its neighbours; stands in for a flat tensor."""
 
-    __slots__ = ("first", "elements")
+    __slots__ = ("elements", "first", "places")
 
     def __init__(self, first: torch.Tensor, elements: int) -> None:
         self.first = first
         self.elements = elements
+        self.places: List[int] = []
 
     def data_ptr(self) -> int:
         return self.first.data_ptr()

@@ -34,6 +34,10 @@ _Word = ctypes.c_uint64
 _byref = ctypes.byref
 _ZERO = timedelta(0)
 
+# Numbers that never change, as ctypes objects: a call takes them faster than Python numbers.
+_ALL_REDUCE, _NO_ROOT, _NO_SCALE, _NULL = ctypes.c_int32(ALL_REDUCE), ctypes.c_int32(-1), ctypes.c_double(0.0), ctypes.c_void_p()
+_HERE, _DEFAULT_, _SLICE = ctypes.c_uint32(0), ctypes.c_int64(_DEFAULT), ctypes.c_int64(SLICE_NS)
+
 # torch before 2.14 does not keep a Work written in Python alive while C++ holds it, and C++ then waits for ever.
 _WORKS_NEED_KEEPING = not hasattr(torch._C._distributed_c10d, "FakeWork")
 _KEPT = 4096
@@ -53,6 +57,7 @@ class Channel:
         """Takes the team over."""
         lib = library()
         self.team = team
+        self._team = _Word(team)
         self.rank = rank
         self.size = size
         self.timeout = timeout
@@ -117,6 +122,28 @@ class Channel:
         )
         held = (source, target, counts, keep)
         return self._started(status, request.value, NAMES[what], sync, held, after, result)
+
+    def reduce_here(self, tensor: torch.Tensor, result: Sequence[torch.Tensor], dtype: Any, operator: Any, timeout: timedelta) -> Work:
+        """run(ALL_REDUCE) of a contiguous tensor in place in this thread, with nothing that a small one would feel.
+
+        Collective. Blocks: until done.
+        """
+        if self.closed is not None or self.coalescing is not None:
+            codes = {"dtype": dtype.value, "operator": operator.value}
+            return self.run(ALL_REDUCE, tensor, tensor, tensor.numel(), sync=True, result=result, **codes)
+        self.sequence += 1
+        request = _Word()
+        at = tensor.data_ptr()
+        limit = _DEFAULT_ if timeout < _ZERO else nanoseconds(timeout)
+        count = tensor.numel()
+        status = self.collective(self._team, _ALL_REDUCE, at, at, count, dtype, operator, _NO_ROOT, _NO_SCALE, _NULL, _HERE, limit, _SLICE, _byref(request))
+        if status:
+            if status < 0:
+                raise error_of(status, "all_reduce")
+            self.finish(request.value, "all_reduce")
+        done = FinishedWork()
+        done._result = result
+        return done
 
     def _started(self, status: int, request: int, name: str, sync: bool, held: Any, after: Optional[Copies], result: Any) -> Work:
         """What a start gave: an error, an end, or something to wait for."""

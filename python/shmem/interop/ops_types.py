@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any, Dict, Optional, Tuple
 
 import torch
@@ -51,6 +52,12 @@ _PARTWISE = (_R["SUM"], _R["AVG"], _R["PREMUL"])
 _known: Dict[Tuple[torch.dtype, int], Tuple[int, int]] = {}
 
 
+# Looks up (dtype, int(ReduceOp.op)) without learning, as ctypes numbers, which a call takes faster. PREMUL_SUM is never among
+# them, as its factor has to be read too.
+_plain_known: Dict[Tuple[torch.dtype, int], Tuple[Any, Any]] = {}
+known = _plain_known.get
+
+
 def reduction(dtype: torch.dtype, operator: int) -> Tuple[int, int]:
     """Gives (dtype code, operator code) for a dtype and int(ReduceOp.op); raises UnsupportedError for a pair that has no meaning."""
     found = _known.get((dtype, operator))
@@ -63,8 +70,10 @@ def _learn(dtype: torch.dtype, operator: int) -> Tuple[int, int]:
     code = DTYPES.get(dtype)
     if code is None or not library().reduce_supported(code, _CODES[operator]):
         raise UnsupportedError(f"{_OPERATORS[operator]} is not defined for {dtype}; {_alternative(dtype, operator)}")
-    _known[(dtype, operator)] = (code, _CODES[operator])
-    return _known[(dtype, operator)]
+    pair = _known[(dtype, operator)] = (code, _CODES[operator])
+    if pair[1] != PREMUL and not (dtype.is_complex and pair[1] in _PARTWISE):
+        _plain_known[(dtype, operator)] = (ctypes.c_int32(pair[0]), ctypes.c_int32(pair[1]))
+    return pair
 
 
 def _alternative(dtype: torch.dtype, operator: int) -> str:

@@ -9,9 +9,9 @@ from conftest import HERE, ROOT, SOURCE
 
 CHIPS = ["910B1", "910_93", "950"]
 RULES = re.findall(r"^ACL_RULE\((\w+),", (SOURCE / "runtime" / "rules.def").read_text(), re.MULTILINE)
-# What rules.py registers, read from its text: importing it needs the emulator.
-CASES = dict(re.findall(r"^@case(?:\((.*)\))?\ndef (\w+)\(\):", (HERE / "rules.py").read_text(), re.MULTILINE)[i][::-1]
-             for i in range(len(re.findall(r"^@case", (HERE / "rules.py").read_text(), re.MULTILINE))))
+# What is registered, read from the text: importing it needs the emulator.
+TEXT = "".join(path.read_text() for path in sorted(HERE.glob("rules_*.py")))
+CASES = {name: options for options, name in re.findall(r"^@case(?:\((.*)\))?\ndef (\w+)\(\):", TEXT, re.MULTILINE)}
 
 
 def chips(options):

@@ -180,6 +180,12 @@ OPERATOR(TanhBackward, (const aclTensor* grad, const aclTensor* result, const ac
          binary(grad, result, out, [](auto g, auto y) { return g * (1 - y * y); }))
 OPERATOR(GeluBackward, (const aclTensor* grad, const aclTensor* self, const aclTensor* out),
          binary(grad, self, out, [](auto g, auto v) { return g * gelu_slope(v); }))
+// The approximate forms: 0 or "none" is exact, 1 or "tanh" is not supported here.
+OPERATOR(GeluV2, (const aclTensor* self, int64_t approximate, const aclTensor* out),
+         approximate ? throw Refusal("the tanh form of gelu has no CPU loop") : unary(self, out, [](auto v) { return gelu(v); }))
+OPERATOR(GeluBackwardV2, (const aclTensor* grad, const aclTensor* self, const char* approximate, const aclTensor* out),
+         approximate && !strcmp(approximate, "tanh") ? throw Refusal("the tanh form of gelu has no CPU loop")
+                                                    : binary(grad, self, out, [](auto g, auto v) { return g * gelu_slope(v); }))
 OPERATOR(SiluBackward, (const aclTensor* grad, const aclTensor* self, const aclTensor* out),
          binary(grad, self, out, [](auto g, auto v) {
              auto s = 1 / (1 + std::exp(-v));

@@ -1,0 +1,58 @@
+"""The public torch_npu wheel over the emulator: devices, streams, memory, operators, training."""
+
+import re
+import signal
+
+import pytest
+
+from conftest import HERE
+from test_rules import CHIPS
+
+PROGRAM = HERE / "programs.py"
+LONG = 600  # seconds; importing torch takes most of it on a busy machine
+
+
+@pytest.mark.parametrize(
+    "name",
+    "devices streams_and_events errors_reach_python raw_pointers sharing random_numbers printing digits".split(),
+)
+def test_program(npu, name):
+    assert npu.run(PROGRAM, name, timeout=LONG, devices=4, memory="1G").endswith("ok\n")
+
+
+@pytest.mark.parametrize("soc", CHIPS)
+@pytest.mark.parametrize("queue", [1, 0])
+def test_training_matches_the_cpu(npu, soc, queue):
+    npu.run(PROGRAM, "training", timeout=LONG, soc=soc, TASK_QUEUE_ENABLE=queue)
+
+
+@pytest.mark.parametrize("soc", CHIPS)
+def test_operators_match_the_cpu(npu, soc):
+    out = npu.run(HERE / "operators.py", CHIPS.index(soc), timeout=LONG, soc=soc)
+    right, count = map(int, re.search(r"(\d+) of (\d+) right", out).groups())
+    assert right == count > 270, out
+
+
+@pytest.mark.parametrize("expandable", [False, True])
+def test_the_caching_allocator(npu, expandable):
+    settings = {"PYTORCH_NPU_ALLOC_CONF": f"expandable_segments:{expandable}"}
+    npu.run(PROGRAM, "allocator", timeout=LONG, memory="512M", **settings)
+
+
+def test_a_missing_wait_shows(npu):
+    def stale(how):
+        return int(re.search(r"stale (\d+)", npu.run(PROGRAM, "missing_wait_shows", how, timeout=LONG, late_us=5000))[1])
+
+    assert stale("forget") > 10
+    assert stale("wait") == 0
+
+
+def test_host_code_faults_on_npu_tensors(npu):
+    process = npu.start(PROGRAM, "device_memory_is_out_of_reach")
+    out, _ = process.communicate(timeout=LONG)
+    assert "touching" in out and process.returncode == -signal.SIGSEGV
+
+
+def test_a_missing_operator_is_named(npu):
+    out = npu.run(PROGRAM, "missing_operator_is_named", timeout=LONG)
+    assert re.search(r"\bAcos\b.*tests/acl_emulator/operators", out), out

@@ -19,11 +19,14 @@ type Offer struct {
 	used      bool
 }
 
-// NewOffer makes a unique id and listens from now on, on the addresses that the interface choice names (see [Candidates]).
-// Close it when no join follows.
+// NewOffer makes a unique id and listens from now on, on the addresses that the interface choice names (see [Candidates]), or on
+// exactly the address and port it is ("10.0.0.1:9000", "[fd00::1]:9000"). Close it when no join follows.
 func NewOffer(choice string) (*Offer, error) {
-	ips, err := Candidates(choice)
-	if err != nil {
+	port := uint16(0)
+	var ips []netip.Addr
+	if exact, err := netip.ParseAddrPort(choice); err == nil {
+		ips, port = []netip.Addr{exact.Addr().Unmap()}, exact.Port()
+	} else if ips, err = Candidates(choice); err != nil {
 		return nil, err
 	}
 	o := &Offer{}
@@ -33,7 +36,7 @@ func NewOffer(choice string) (*Offer, error) {
 		if len(addrs) == maxCandidates {
 			break
 		}
-		l, err := net.Listen("tcp", netip.AddrPortFrom(ip, 0).String())
+		l, err := net.Listen("tcp", netip.AddrPortFrom(ip, port).String())
 		if err != nil {
 			last = err // an address that cannot be bound (IPv6 switched off) is no candidate
 			continue
@@ -45,10 +48,12 @@ func NewOffer(choice string) (*Offer, error) {
 	if len(addrs) == 0 {
 		return nil, status.Wrap(status.Rendezvous, "unique id", last, "cannot listen on any of %v", ips)
 	}
-	if o.UID, err = encodeUID(newSecret(), addrs); err != nil {
+	uid, err := encodeUID(newSecret(), addrs)
+	if err != nil {
 		o.Close()
 		return nil, err
 	}
+	o.UID = uid
 	return o, nil
 }
 

@@ -29,8 +29,11 @@ static pthread_once_t at_exit = PTHREAD_ONCE_INIT;
 static void print(const char *op, const char *words, va_list args) {
   char text[ERRTEXT_MAX];
   vsnprintf(text, sizeof text, words, args);
-  if (osh.world) fprintf(stderr, "shmem: PE %d of %d: %s: %s\n", osh.me, osh.n, op, text);
-  else fprintf(stderr, "shmem: %s: %s\n", op, text);
+  size_t length = strlen(op);
+  int named = !strncmp(text, op, length) && text[length] == ':'; /* words of the core name the operation themselves */
+  const char *name = named ? "" : op, *colon = named ? "" : ": ";
+  if (osh.world) fprintf(stderr, "shmem: PE %d of %d: %s%s%s\n", osh.me, osh.n, name, colon, text);
+  else fprintf(stderr, "shmem: %s%s%s\n", name, colon, text);
 }
 
 void osh_say(const char *op, const char *words, ...) {
@@ -81,8 +84,10 @@ void osh_fail(const char *op, int32_t status) {
     fflush(NULL);
     _exit(exit_status(code));
   }
-  const char *words = gshmem_last_error();
-  osh_die(op, "%s", *words ? words : gshmem_status_name(status));
+  const char *words = gshmem_last_error(), *hint = status == GSHMEM_ENOTSYM && osh.world ? osh_data_obstacle() : NULL;
+  if (!*words) words = gshmem_status_name(status);
+  if (hint) osh_die(op, "%s (variables of the program are not symmetric here: %s)", words, hint);
+  osh_die(op, "%s", words);
 }
 
 int osh_refuse(const char *op, int32_t status) {

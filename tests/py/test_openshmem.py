@@ -1,0 +1,118 @@
+"""The OpenSHMEM face: the C programs of tests/c/openshmem, built by shmem-cc and run by shmem-run at several PE counts."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from processes import environment
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+SOURCES = os.path.join(ROOT, "tests", "c", "openshmem")
+EVERY = ["every_rma", "every_atomic", "every_wait", "every_coll", "life"]
+ENDS = ["shmem_global_exit", "shmem_ctx_c11_generic_selection_failed"]  # exercised by exits.c, which cannot report
+SIZES = [int(n) for n in os.environ.get("SHMEM_TEST_SIZES", "1,2,3,8").split(",")]
+STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+
+pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+
+
+def compiled(source, out, *flags):
+    """Builds one program by shmem-cc (or shmem-c++)."""
+    cxx = source.endswith(".cpp")
+    code = f"import sys; from shmem.cli import cc; sys.exit(cc.main(cxx={cxx}))"
+    command = [sys.executable, "-c", code, *flags, os.path.join(SOURCES, source), "-o", str(out), "-lpthread"]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-4000:]
+    return str(out)
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    """Gives a function that builds a program once and returns its path."""
+    folder, built = tmp_path_factory.mktemp("openshmem"), {}
+
+    def get(name):
+        if name not in built:
+            cxx = os.path.exists(os.path.join(SOURCES, name + ".cpp"))
+            flags = ["-std=c++17", *STRICT] if cxx else ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror"]
+            built[name] = compiled(name + (".cpp" if cxx else ".c"), folder / name, *flags)
+        return built[name]
+
+    return get
+
+
+def run(n, *command, timeout=120, **variables):
+    env = {**environment(), **variables}
+    return subprocess.run([sys.executable, "-m", "shmem.cli.run", "-n", str(n), *command], env=env, capture_output=True, text=True, timeout=timeout)
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("name", [*EVERY, "generic", "plain"])
+def test_program(programs, name, n):
+    done = run(n, programs(name))
+    assert done.returncode == 0, done.stderr[-4000:]
+
+
+def test_every_function_is_exercised(programs):
+    said = set(ENDS)
+    for name in EVERY:
+        done = run(2, programs(name))
+        assert done.returncode == 0, done.stderr[-4000:]
+        said |= set(re.findall(r"^used (\w+)$", done.stdout, flags=re.M))
+    with open(os.path.join(ROOT, "capi", "shmem.map"), encoding="utf-8") as file:
+        exported = set(re.findall(r"^\s+(shmem_\w+);", file.read(), flags=re.M))
+    assert said == exported, f"not exercised: {sorted(exported - said)}; not exported: {sorted(said - exported)}"
+
+
+def test_generated_files_are_fresh():
+    generator = os.path.join(ROOT, "capi", "gen", "openshmem", "generate.py")
+    done = subprocess.run([sys.executable, "-B", generator, "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("compiler,language,standard", [("gcc", "c", "c11"), ("g++", "c++", "c++17"), ("clang", "c", "c11"), ("clang++", "c++", "c++17")])
+def test_header_is_clean(compiler, language, standard):
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no {compiler}")
+    header = os.path.join(ROOT, "capi", "include", "openshmem", "shmem.h")
+    done = subprocess.run([compiler, "-x", language, f"-std={standard}", *STRICT, "-fsyntax-only", header], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("status", [0, 7])
+def test_global_exit_ends_waiting_and_computing_pes(programs, status):
+    done = run(3, programs("exits"), "global", str(status), timeout=30)
+    assert done.returncode == status, done.stderr
+
+
+@pytest.mark.parametrize("how", ["return", "unequal", "fork", "again"])
+def test_other_endings(programs, how):
+    done = run(3, programs("exits"), how, timeout=60)
+    assert done.returncode == 0, done.stderr
+    if how == "unequal":
+        assert "PEs disagree" in done.stderr and "100" in done.stderr and "200" in done.stderr
+
+
+@pytest.mark.parametrize("how,words", [("bad-pe", "PE 2 does not exist"), ("bad-address", "not symmetric"), ("selection", "C11 generic")])
+def test_misuse_ends_the_job_in_words(programs, how, words):
+    done = run(2, programs("exits"), how, timeout=60)
+    assert done.returncode == 1 and words in done.stderr, done.stderr
+
+
+def test_static_data_can_be_refused(programs):
+    done = run(2, programs("exits"), "bad-pe", SHMEM_STATIC_DATA="0")
+    assert done.returncode == 1 and "SHMEM_STATIC_DATA is 0" in done.stderr, done.stderr
+
+
+def test_the_compiler_command_is_shown():
+    done = subprocess.run([sys.executable, "-m", "shmem.cli.cc", "--show", "-c", "a.c"], env=environment(), capture_output=True, text=True)
+    assert done.returncode == 0 and "openshmem" in done.stdout and "-lshmem" not in done.stdout
+    done = subprocess.run([sys.executable, "-m", "shmem.cli.cc", "--show", "a.c"], env=environment(), capture_output=True, text=True)
+    assert "-lshmem" in done.stdout and "-Wl,-rpath," in done.stdout

@@ -58,7 +58,7 @@ def reduce_table(ctx):
                 continue
             shmem.all_reduce(mine, op)
             want = reference([values((37,), dtype, pe, 1) for pe in range(ctx.n)], op)
-            if dtype.is_floating_point and op in ("avg", "prod"):
+            if (dtype.is_floating_point or dtype.is_complex) and op in ("avg", "prod"):
                 torch.testing.assert_close(mine, want, msg=lambda m, o=op, d=dtype: f"{o} {d}: {m}")
             else:
                 assert torch.equal(mine, want), (op, dtype, mine, want)
@@ -102,8 +102,8 @@ def moves(ctx, symmetric):
             shmem.reduce(r, root)
             want = reference([values((count,), torch.float32, pe, i) for pe in range(n)], "sum")
             assert torch.equal(r, want if ctx.me == root else values((count,), torch.float32, ctx.me, i)), ("reduce", count)
-            out = made(n * count, symmetric) if ctx.me == root else None
-            shmem.gather(out, pattern(count, ctx.me, i), root)
+            out = made(n * count, symmetric)
+            shmem.gather(out if ctx.me == root else None, pattern(count, ctx.me, i), root)
             if ctx.me == root:
                 assert torch.equal(out, torch.cat([pattern(count, pe, i) for pe in range(n)])), ("gather", count)
             part = made(count, symmetric)
@@ -317,10 +317,10 @@ def mismatched(ctx, what):
 
 @pytest.mark.parametrize("what", ["size", "dtype", "operator", "root", "operation", "big size"])
 def test_disagreement_is_an_error_on_every_pe(trio, what):
-    for text in trio.run(mismatched, what):
-        shown = {"size": ("100", "101"), "big size": ("300000", "300001"), "operator": ("sum", "max"), "operation": ("barrier", "sync")}.get(what, ())
-        for word in shown:
-            assert word in text.lower(), text
+    texts = [text.lower() for text in trio.run(mismatched, what)]
+    both = {"size": ("100", "101"), "big size": ("300000", "300001"), "operator": ("sum", "max"), "operation": ("barrier", "sync")}.get(what, ())
+    assert any(all(word in text for word in both) for text in texts), texts
+    assert all("disagree" in text and "pe " in text for text in texts), texts
 
 
 def late(ctx):
@@ -334,8 +334,9 @@ def late(ctx):
         text = str(caught.value)
         assert "barrier" in text and "1" in text
     shmem.sync(timeout=30)
-    with pytest.raises(shmem.ObjectError):  # PE 0 gave up: the team is dead everywhere
-        shmem.barrier(team=team, timeout=10)
+    with pytest.raises(shmem.ObjectError):  # PE 0 gave up after arriving: the team is dead everywhere
+        for _ in range(2):  # the others may still complete the one that it had arrived at
+            shmem.barrier(team=team, timeout=10)
     shmem.barrier(timeout=30)
 
 
@@ -357,7 +358,8 @@ def interrupted(ctx):
         assert time.monotonic() - before < 0.8
     shmem.sync(timeout=30)
     with pytest.raises(shmem.ObjectError):
-        shmem.barrier(team=team, timeout=10)
+        for _ in range(2):
+            shmem.barrier(team=team, timeout=10)
     shmem.barrier(timeout=30)
 
 

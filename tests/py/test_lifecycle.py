@@ -178,6 +178,8 @@ def aborts(ctx):
     if ctx.me == 0:
         time.sleep(0.2)
         shmem.current().abort(5)
+        shmem.finalize(5)
+        return
     before = time.monotonic()
     with pytest.raises(shmem.AbortedError) as caught:
         shmem.barrier(timeout=30)

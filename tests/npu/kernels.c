@@ -1,8 +1,9 @@
 /* Stands in for the kernel library (kernels/cpu_model/launch.h) where a test wants one kernel it understands:
  * emulator_test_add(state, vector, n) adds block_dim to each of n 64-bit words at device address `vector`;
- * emulator_test_break reports a broken rule. */
+ * emulator_test_break reports a broken rule; emulator_test_spin never ends. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "launch.h"
 
@@ -16,6 +17,7 @@ int32_t km_launch(const char* name, uint32_t blocks, const void* args, size_t si
         snprintf(report, sizeof report, "kernel.cpp:12: flag 3 was set twice");
         return KM_RULE_BROKEN;
     }
+    while (!strcmp(name, "emulator_test_spin")) usleep(1000);
     uint64_t* words = dev->translate(dev->translate_ctx, a[1], 8 * a[2]);
     if (!words) {
         snprintf(report, sizeof report, "0x%llx is not device memory", (unsigned long long)a[1]);

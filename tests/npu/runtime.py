@@ -248,6 +248,33 @@ def kernels_report_what_they_break():
         assert code == 507035 and expected in text, (code, text)
 
 
+def kernels_that_never_end_can_be_left():
+    start()
+    _, spin = kernel(b"emulator_test_spin")
+    handle, began = stream(), time.monotonic()
+    call("aclrtLaunchKernelWithHostArgs", POINTER(spin), 1, POINTER(handle), NULL, (U64 * 3)(), SIZE(24), NULL, SIZE(0))
+    assert try_call("aclrtSynchronizeStreamWithTimeout", POINTER(handle), 100)[0] == 507046
+    call("aclrtDestroyStreamForce", POINTER(handle))
+    assert time.monotonic() - began < 20
+    write(malloc(8), bytes(8))
+    call("aclFinalize")
+
+
+def seeded_order():
+    """Two streams race; who wins is the seed's choice."""
+    start()
+    a, b, winners = stream(), stream(), []
+    for _ in range(40):
+        first = []
+        for name, handle in (("a", a), ("b", b)):
+            HELD.append(host_function(lambda name=name: first.append(name)))
+            call("aclrtLaunchHostFunc", POINTER(handle), HELD[-1], None)
+        while len(first) < 2:
+            time.sleep(0.001)
+        winners.append(first[0])
+    say("".join(winners))
+
+
 def chips_differ():
     call("aclInit", None)
     values = {}

@@ -51,7 +51,7 @@ def warn() -> None:
 def refuse_mixed_install() -> None:
     """Raises LibraryError when another package's files lie inside our folder, so that neither is whole."""
     here = os.path.dirname(os.path.abspath(__file__))
-    strange = [name for name in os.listdir(here) if name.startswith("_pyshmem") or name == "version.info"]
+    strange = [name for name in os.listdir(here) if name == "version.info" or name.startswith("_pyshmem") and name.endswith(".so")]
     if strange:
         from ._errors import LibraryError
 

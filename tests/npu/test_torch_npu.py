@@ -2,6 +2,7 @@
 
 import re
 import signal
+import socket
 
 import pytest
 
@@ -56,3 +57,17 @@ def test_host_code_faults_on_npu_tensors(npu):
 def test_a_missing_operator_is_named(npu):
     out = npu.run(PROGRAM, "missing_operator_is_named", timeout=LONG)
     assert re.search(r"\bAcos\b.*tests/acl_emulator/operators", out), out
+
+
+@pytest.mark.parametrize("size", [2])
+def test_data_parallel_training_matches_one_cpu_process(npu, size):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    ranks = [npu.start(HERE / "distributed.py", rank, size, port, devices=size) for rank in range(size)]
+    try:
+        for process in ranks:
+            out, err = process.communicate(timeout=LONG)
+            assert process.returncode == 0 and out.endswith("ok\n"), err[-3000:]
+    finally:
+        for process in ranks:
+            process.kill()

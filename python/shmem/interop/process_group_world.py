@@ -2,7 +2,8 @@
 
     default group  -> one world per creation, or the world of shmem.init() when every rank has the same one
     new_group      -> a team of the default group's world, made by its members alone
-    new_group(backend="shmem") beside another default -> a world of its own
+    new_group(backend="shmem") beside another default -> the same rule: the world of shmem.init() when its ranks are this
+                      group's (so that symmetric tensors are known to it), else a world of its own
 
 A group that made its world finalizes it; one that borrowed it destroys its team alone.
 """
@@ -121,7 +122,7 @@ def open_default(store: Any, rank: int, size: int, timeout: timedelta, options: 
     stale = default_world()
     if stale is not None:  # torch before 2.14 does not tell a plug-in that its group was destroyed
         stale.close(min(_LEAVE_SECONDS, timeout.total_seconds()))
-    made = _open(store, rank, size, timeout, options, borrow=True)
+    made = _open(store, rank, size, timeout, options)
     _default = made
     return made, made.channel(range(size), rank, timeout)
 
@@ -130,7 +131,7 @@ def open_subgroup(store: Any, members: Sequence[int], rank: int, timeout: timede
     """The world and channel of new_group: a team of the default world, or a world of its own. Collective over the members."""
     world = default_world()
     if world is None:
-        world = _open(store, rank, len(members), timeout, options, borrow=False)
+        world = _open(store, rank, len(members), timeout, options)
         return world, world.channel(range(len(members)), rank, timeout)
     if _chosen(options):
         raise InvalidArgumentError(f"pg_options {sorted(_chosen(options))} belong to the world; give them to init_process_group")
@@ -160,7 +161,7 @@ def _chosen(options: Any) -> Dict[str, Any]:
     return dict(options)
 
 
-def _open(store: Any, rank: int, size: int, timeout: timedelta, options: Any, borrow: bool) -> GroupWorld:
+def _open(store: Any, rank: int, size: int, timeout: timedelta, options: Any) -> GroupWorld:
     """Meets through the store: borrows the world of shmem.init() when every rank has one like this group, else makes a new one.
 
     The store may be older than this group (torchrun's outlives a restart of the group): each rank counts its visits in the
@@ -170,7 +171,7 @@ def _open(store: Any, rank: int, size: int, timeout: timedelta, options: Any, bo
     prefix = f"shmem/{turn}"
     seconds = timeout.total_seconds()
     chosen = _chosen(options)
-    mine = _borrowable(rank, size) if borrow and not chosen else None
+    mine = _borrowable(rank, size) if not chosen else None
     if size == 1:
         return GroupWorld(mine, False) if mine is not None else GroupWorld(_world.World(0, 1, timeout=seconds, **chosen), True)
     store.add(f"{prefix}/has", 1 if mine is not None else 0)

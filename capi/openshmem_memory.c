@@ -139,7 +139,7 @@ void *shmem_calloc(size_t count, size_t size) {
 }
 
 void *shmem_align(size_t alignment, size_t size) {
-  if (alignment < sizeof(void *) || alignment & (alignment - 1)) return NULL;
+  if (!alignment || alignment & (alignment - 1)) return NULL; /* no power of two, at any PE that keeps to the rules */
   return allocate("align", size, alignment > 64 ? alignment : 64, 0);
 }
 

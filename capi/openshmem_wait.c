@@ -46,15 +46,14 @@ static size_t scan(const word_set *s, size_t *indices, size_t *first, size_t *ho
   return taking_part;
 }
 
-static word_set checked(const char *op, const void *words, size_t n, const int *status, const void *values, int width, int is_signed, int cmp, int vector) {
-  word_set s = {op, osh_twin(words), n, status, values, width, is_signed, cmp, vector};
-  if (n && (cmp < SHMEM_CMP_EQ || cmp > SHMEM_CMP_LE)) osh_die(op, "cmp is %d; use SHMEM_CMP_EQ, NE, GT, GE, LT or LE", cmp);
-  if (n) {
-    int32_t unused = 0;
-    osh_check(op, gshmem_test(osh.world, s.words, width, is_signed, cmp, 0, &unused)); /* symmetric and aligned, or words */
-    osh_check(op, gshmem_test(osh.world, s.words + (n - 1) * (size_t)width, width, is_signed, cmp, 0, &unused));
-  }
-  return s;
+static void check(word_set *s) {
+  int32_t unused = 0;
+  s->words = osh_twin(s->words);
+  if (!s->n) return;
+  if (s->cmp < SHMEM_CMP_EQ || s->cmp > SHMEM_CMP_LE) osh_die(s->op, "cmp is %d; use SHMEM_CMP_EQ, NE, GT, GE, LT or LE", s->cmp);
+  /* the first and the last word are symmetric and aligned, or words say why not */
+  osh_check(s->op, gshmem_test(osh.world, s->words, s->width, s->is_signed, s->cmp, 0, &unused));
+  osh_check(s->op, gshmem_test(osh.world, s->words + (s->n - 1) * (size_t)s->width, s->width, s->is_signed, s->cmp, 0, &unused));
 }
 
 /* Rests until the words may have changed; ends the job when it was aborted or the world is gone. */
@@ -83,13 +82,6 @@ static size_t look(const word_set *s, int which, size_t *indices, int *done) {
   return which == ALL ? (size_t)*done : which == ANY ? first : holding;
 }
 
-static size_t test_set(const word_set *s, int which, size_t *indices) {
-  int done;
-  size_t answer = look(s, which, indices, &done);
-  if (!done || which == SOME) hot_pause();
-  return answer;
-}
-
 static size_t wait_set(const word_set *s, int which, size_t *indices) {
   hot_wait w = {0};
   int done;
@@ -114,6 +106,16 @@ static void wait_all(const word_set *s) {
   }
 }
 
+/* Every set form ends here. */
+OSH_SHARED static size_t run(word_set *s, int which, int waits, size_t *indices) {
+  int done;
+  check(s);
+  if (!waits) return look(s, which, indices, &done);
+  if (which != ALL) return wait_set(s, which, indices);
+  wait_all(s);
+  return 1;
+}
+
 static inline uint64_t wait_one(const char *op, const void *word, int width, int is_signed, int cmp, uint64_t value) {
   uint64_t seen = 0;
   osh_check(op, gshmem_wait_until(osh.world, osh_twin(word), width, is_signed, cmp, value, -1, &seen));
@@ -126,31 +128,26 @@ static inline int test_one(const void *word, int width, int is_signed, int cmp, 
   return yes;
 }
 
-#define SET(OP, values, vector) checked(OP, ivars, nelems, status, values, sizeof *ivars, OSH_SIGNED(__typeof__(*ivars)), cmp, vector)
+#define SET(T, OP, VALUES, VECTOR) \
+  &(word_set) { OP, (const void *)ivars, nelems, status, VALUES, sizeof(T), OSH_SIGNED(T), cmp, VECTOR }
 #define FORMS(N, T, TAIL, PARAM, VALUES, VECTOR)                                                                                   \
   void shmem_##N##_wait_until_all##TAIL(T *ivars, size_t nelems, const int *status, int cmp, T PARAM) {                            \
-    word_set s = SET("wait_until_all", VALUES, VECTOR);                                                                            \
-    wait_all(&s);                                                                                                                  \
+    run(SET(T, "wait_until_all", VALUES, VECTOR), ALL, 1, NULL);                                                                   \
   }                                                                                                                                \
   size_t shmem_##N##_wait_until_any##TAIL(T *ivars, size_t nelems, const int *status, int cmp, T PARAM) {                          \
-    word_set s = SET("wait_until_any", VALUES, VECTOR);                                                                            \
-    return wait_set(&s, ANY, NULL);                                                                                                \
+    return run(SET(T, "wait_until_any", VALUES, VECTOR), ANY, 1, NULL);                                                            \
   }                                                                                                                                \
   size_t shmem_##N##_wait_until_some##TAIL(T *ivars, size_t nelems, size_t *indices, const int *status, int cmp, T PARAM) {        \
-    word_set s = SET("wait_until_some", VALUES, VECTOR);                                                                           \
-    return wait_set(&s, SOME, indices);                                                                                            \
+    return run(SET(T, "wait_until_some", VALUES, VECTOR), SOME, 1, indices);                                                       \
   }                                                                                                                                \
   int shmem_##N##_test_all##TAIL(T *ivars, size_t nelems, const int *status, int cmp, T PARAM) {                                   \
-    word_set s = SET("test_all", VALUES, VECTOR);                                                                                  \
-    return (int)test_set(&s, ALL, NULL);                                                                                           \
+    return (int)run(SET(T, "test_all", VALUES, VECTOR), ALL, 0, NULL);                                                             \
   }                                                                                                                                \
   size_t shmem_##N##_test_any##TAIL(T *ivars, size_t nelems, const int *status, int cmp, T PARAM) {                                \
-    word_set s = SET("test_any", VALUES, VECTOR);                                                                                  \
-    return test_set(&s, ANY, NULL);                                                                                                \
+    return run(SET(T, "test_any", VALUES, VECTOR), ANY, 0, NULL);                                                                  \
   }                                                                                                                                \
   size_t shmem_##N##_test_some##TAIL(T *ivars, size_t nelems, size_t *indices, const int *status, int cmp, T PARAM) {              \
-    word_set s = SET("test_some", VALUES, VECTOR);                                                                                 \
-    return test_set(&s, SOME, indices);                                                                                            \
+    return run(SET(T, "test_some", VALUES, VECTOR), SOME, 0, indices);                                                             \
   }
 #define WAITS(N, T)                                                                                                                \
   void shmem_##N##_wait_until(T *ivar, int cmp, T cmp_value) { wait_one("wait_until", ivar, sizeof(T), OSH_SIGNED(T), cmp, (uint64_t)cmp_value); } \

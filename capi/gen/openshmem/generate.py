@@ -85,6 +85,7 @@ def declarations() -> str:
 def selection(family: Family, prefix: str, by: str, generic: str, arguments: List[str]) -> str:
     """One macro that picks a function by the type that `by` points to."""
     listed = [name for name in table.DISTINCT if name in family.types]
+    listed += [name for name, same in table.SIGNED_ALIASES.items() if name in family.types and same not in family.types]
     cases = [f"{table.C_TYPES[name]}: {prefix}{name}_{family.suffix}" for name in listed]
     lines, line = [], ""
     for case in cases:

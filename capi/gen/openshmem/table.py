@@ -43,6 +43,9 @@ C_TYPES: Dict[str, str] = {
 # Types that no other type is an alias of: what _Generic may list.
 DISTINCT: Types = tuple(C_TYPES)[:14] + ("complexf", "complexd")
 
+# Exact-width types stand in a generic where the family lacks the type they are an alias of.
+SIGNED_ALIASES: Dict[str, str] = {"int8": "schar", "int16": "short", "int32": "int", "int64": "long"}
+
 RMA: Types = tuple(name for name in C_TYPES if not name.startswith("complex"))
 _FIXED: Types = ("int32", "int64", "uint32", "uint64", "size", "ptrdiff")
 AMO: Types = ("int", "long", "longlong", "uint", "ulong", "ulonglong") + _FIXED

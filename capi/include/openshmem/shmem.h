@@ -2179,63 +2179,80 @@ SHMEM_API void shmem_complexd_prod_to_all(shmem_complexd_t *dest, const shmem_co
 #define shmem_atomic_add(...) SHMEM_G_PICK4(__VA_ARGS__, SHMEM_G_ATOMIC_ADD_CTX, SHMEM_G_ATOMIC_ADD, 0)(__VA_ARGS__)
 #define SHMEM_G_ATOMIC_FETCH_AND(dest, value, pe) \
   _Generic(*(dest), unsigned int: shmem_uint_atomic_fetch_and, unsigned long: shmem_ulong_atomic_fetch_and, \
-                       unsigned long long: shmem_ulonglong_atomic_fetch_and)(dest, value, pe)
+                       unsigned long long: shmem_ulonglong_atomic_fetch_and, int32_t: shmem_int32_atomic_fetch_and, \
+                       int64_t: shmem_int64_atomic_fetch_and)(dest, value, pe)
 #define SHMEM_G_ATOMIC_FETCH_AND_CTX(ctx, dest, value, pe) \
   _Generic(*(dest), unsigned int: shmem_ctx_uint_atomic_fetch_and, unsigned long: shmem_ctx_ulong_atomic_fetch_and, \
-                       unsigned long long: shmem_ctx_ulonglong_atomic_fetch_and)(ctx, dest, value, pe)
+                       unsigned long long: shmem_ctx_ulonglong_atomic_fetch_and, int32_t: shmem_ctx_int32_atomic_fetch_and, \
+                       int64_t: shmem_ctx_int64_atomic_fetch_and)(ctx, dest, value, pe)
 #define shmem_atomic_fetch_and(...) SHMEM_G_PICK4(__VA_ARGS__, SHMEM_G_ATOMIC_FETCH_AND_CTX, SHMEM_G_ATOMIC_FETCH_AND, 0)(__VA_ARGS__)
 #define SHMEM_G_ATOMIC_FETCH_AND_NBI(fetch, dest, value, pe) \
   _Generic(*(fetch), unsigned int: shmem_uint_atomic_fetch_and_nbi, unsigned long: shmem_ulong_atomic_fetch_and_nbi, \
-                       unsigned long long: shmem_ulonglong_atomic_fetch_and_nbi)(fetch, dest, value, pe)
+                       unsigned long long: shmem_ulonglong_atomic_fetch_and_nbi, int32_t: shmem_int32_atomic_fetch_and_nbi, \
+                       int64_t: shmem_int64_atomic_fetch_and_nbi)(fetch, dest, value, pe)
 #define SHMEM_G_ATOMIC_FETCH_AND_NBI_CTX(ctx, fetch, dest, value, pe) \
   _Generic(*(fetch), unsigned int: shmem_ctx_uint_atomic_fetch_and_nbi, unsigned long: shmem_ctx_ulong_atomic_fetch_and_nbi, \
-                       unsigned long long: shmem_ctx_ulonglong_atomic_fetch_and_nbi)(ctx, fetch, dest, value, pe)
+                       unsigned long long: shmem_ctx_ulonglong_atomic_fetch_and_nbi, int32_t: shmem_ctx_int32_atomic_fetch_and_nbi, \
+                       int64_t: shmem_ctx_int64_atomic_fetch_and_nbi)(ctx, fetch, dest, value, pe)
 #define shmem_atomic_fetch_and_nbi(...) SHMEM_G_PICK5(__VA_ARGS__, SHMEM_G_ATOMIC_FETCH_AND_NBI_CTX, SHMEM_G_ATOMIC_FETCH_AND_NBI, 0)(__VA_ARGS__)
 #define SHMEM_G_ATOMIC_AND(dest, value, pe) \
-  _Generic(*(dest), unsigned int: shmem_uint_atomic_and, unsigned long: shmem_ulong_atomic_and, unsigned long long: shmem_ulonglong_atomic_and)(dest, value, pe)
+  _Generic(*(dest), unsigned int: shmem_uint_atomic_and, unsigned long: shmem_ulong_atomic_and, unsigned long long: shmem_ulonglong_atomic_and, \
+                       int32_t: shmem_int32_atomic_and, int64_t: shmem_int64_atomic_and)(dest, value, pe)
 #define SHMEM_G_ATOMIC_AND_CTX(ctx, dest, value, pe) \
   _Generic(*(dest), unsigned int: shmem_ctx_uint_atomic_and, unsigned long: shmem_ctx_ulong_atomic_and, \
-                       unsigned long long: shmem_ctx_ulonglong_atomic_and)(ctx, dest, value, pe)
+                       unsigned long long: shmem_ctx_ulonglong_atomic_and, int32_t: shmem_ctx_int32_atomic_and, \
+                       int64_t: shmem_ctx_int64_atomic_and)(ctx, dest, value, pe)
 #define shmem_atomic_and(...) SHMEM_G_PICK4(__VA_ARGS__, SHMEM_G_ATOMIC_AND_CTX, SHMEM_G_ATOMIC_AND, 0)(__VA_ARGS__)
 #define SHMEM_G_ATOMIC_FETCH_OR(dest, value, pe) \
   _Generic(*(dest), unsigned int: shmem_uint_atomic_fetch_or, unsigned long: shmem_ulong_atomic_fetch_or, \
-                       unsigned long long: shmem_ulonglong_atomic_fetch_or)(dest, value, pe)
+                       unsigned long long: shmem_ulonglong_atomic_fetch_or, int32_t: shmem_int32_atomic_fetch_or, \
+                       int64_t: shmem_int64_atomic_fetch_or)(dest, value, pe)
 #define SHMEM_G_ATOMIC_FETCH_OR_CTX(ctx, dest, value, pe) \
   _Generic(*(dest), unsigned int: shmem_ctx_uint_atomic_fetch_or, unsigned long: shmem_ctx_ulong_atomic_fetch_or, \
-                       unsigned long long: shmem_ctx_ulonglong_atomic_fetch_or)(ctx, dest, value, pe)
+                       unsigned long long: shmem_ctx_ulonglong_atomic_fetch_or, int32_t: shmem_ctx_int32_atomic_fetch_or, \
+                       int64_t: shmem_ctx_int64_atomic_fetch_or)(ctx, dest, value, pe)
 #define shmem_atomic_fetch_or(...) SHMEM_G_PICK4(__VA_ARGS__, SHMEM_G_ATOMIC_FETCH_OR_CTX, SHMEM_G_ATOMIC_FETCH_OR, 0)(__VA_ARGS__)
 #define SHMEM_G_ATOMIC_FETCH_OR_NBI(fetch, dest, value, pe) \
   _Generic(*(fetch), unsigned int: shmem_uint_atomic_fetch_or_nbi, unsigned long: shmem_ulong_atomic_fetch_or_nbi, \
-                       unsigned long long: shmem_ulonglong_atomic_fetch_or_nbi)(fetch, dest, value, pe)
+                       unsigned long long: shmem_ulonglong_atomic_fetch_or_nbi, int32_t: shmem_int32_atomic_fetch_or_nbi, \
+                       int64_t: shmem_int64_atomic_fetch_or_nbi)(fetch, dest, value, pe)
 #define SHMEM_G_ATOMIC_FETCH_OR_NBI_CTX(ctx, fetch, dest, value, pe) \
   _Generic(*(fetch), unsigned int: shmem_ctx_uint_atomic_fetch_or_nbi, unsigned long: shmem_ctx_ulong_atomic_fetch_or_nbi, \
-                       unsigned long long: shmem_ctx_ulonglong_atomic_fetch_or_nbi)(ctx, fetch, dest, value, pe)
+                       unsigned long long: shmem_ctx_ulonglong_atomic_fetch_or_nbi, int32_t: shmem_ctx_int32_atomic_fetch_or_nbi, \
+                       int64_t: shmem_ctx_int64_atomic_fetch_or_nbi)(ctx, fetch, dest, value, pe)
 #define shmem_atomic_fetch_or_nbi(...) SHMEM_G_PICK5(__VA_ARGS__, SHMEM_G_ATOMIC_FETCH_OR_NBI_CTX, SHMEM_G_ATOMIC_FETCH_OR_NBI, 0)(__VA_ARGS__)
 #define SHMEM_G_ATOMIC_OR(dest, value, pe) \
-  _Generic(*(dest), unsigned int: shmem_uint_atomic_or, unsigned long: shmem_ulong_atomic_or, unsigned long long: shmem_ulonglong_atomic_or)(dest, value, pe)
+  _Generic(*(dest), unsigned int: shmem_uint_atomic_or, unsigned long: shmem_ulong_atomic_or, unsigned long long: shmem_ulonglong_atomic_or, \
+                       int32_t: shmem_int32_atomic_or, int64_t: shmem_int64_atomic_or)(dest, value, pe)
 #define SHMEM_G_ATOMIC_OR_CTX(ctx, dest, value, pe) \
   _Generic(*(dest), unsigned int: shmem_ctx_uint_atomic_or, unsigned long: shmem_ctx_ulong_atomic_or, \
-                       unsigned long long: shmem_ctx_ulonglong_atomic_or)(ctx, dest, value, pe)
+                       unsigned long long: shmem_ctx_ulonglong_atomic_or, int32_t: shmem_ctx_int32_atomic_or, int64_t: shmem_ctx_int64_atomic_or)(ctx, dest, value, pe)
 #define shmem_atomic_or(...) SHMEM_G_PICK4(__VA_ARGS__, SHMEM_G_ATOMIC_OR_CTX, SHMEM_G_ATOMIC_OR, 0)(__VA_ARGS__)
 #define SHMEM_G_ATOMIC_FETCH_XOR(dest, value, pe) \
   _Generic(*(dest), unsigned int: shmem_uint_atomic_fetch_xor, unsigned long: shmem_ulong_atomic_fetch_xor, \
-                       unsigned long long: shmem_ulonglong_atomic_fetch_xor)(dest, value, pe)
+                       unsigned long long: shmem_ulonglong_atomic_fetch_xor, int32_t: shmem_int32_atomic_fetch_xor, \
+                       int64_t: shmem_int64_atomic_fetch_xor)(dest, value, pe)
 #define SHMEM_G_ATOMIC_FETCH_XOR_CTX(ctx, dest, value, pe) \
   _Generic(*(dest), unsigned int: shmem_ctx_uint_atomic_fetch_xor, unsigned long: shmem_ctx_ulong_atomic_fetch_xor, \
-                       unsigned long long: shmem_ctx_ulonglong_atomic_fetch_xor)(ctx, dest, value, pe)
+                       unsigned long long: shmem_ctx_ulonglong_atomic_fetch_xor, int32_t: shmem_ctx_int32_atomic_fetch_xor, \
+                       int64_t: shmem_ctx_int64_atomic_fetch_xor)(ctx, dest, value, pe)
 #define shmem_atomic_fetch_xor(...) SHMEM_G_PICK4(__VA_ARGS__, SHMEM_G_ATOMIC_FETCH_XOR_CTX, SHMEM_G_ATOMIC_FETCH_XOR, 0)(__VA_ARGS__)
 #define SHMEM_G_ATOMIC_FETCH_XOR_NBI(fetch, dest, value, pe) \
   _Generic(*(fetch), unsigned int: shmem_uint_atomic_fetch_xor_nbi, unsigned long: shmem_ulong_atomic_fetch_xor_nbi, \
-                       unsigned long long: shmem_ulonglong_atomic_fetch_xor_nbi)(fetch, dest, value, pe)
+                       unsigned long long: shmem_ulonglong_atomic_fetch_xor_nbi, int32_t: shmem_int32_atomic_fetch_xor_nbi, \
+                       int64_t: shmem_int64_atomic_fetch_xor_nbi)(fetch, dest, value, pe)
 #define SHMEM_G_ATOMIC_FETCH_XOR_NBI_CTX(ctx, fetch, dest, value, pe) \
   _Generic(*(fetch), unsigned int: shmem_ctx_uint_atomic_fetch_xor_nbi, unsigned long: shmem_ctx_ulong_atomic_fetch_xor_nbi, \
-                       unsigned long long: shmem_ctx_ulonglong_atomic_fetch_xor_nbi)(ctx, fetch, dest, value, pe)
+                       unsigned long long: shmem_ctx_ulonglong_atomic_fetch_xor_nbi, int32_t: shmem_ctx_int32_atomic_fetch_xor_nbi, \
+                       int64_t: shmem_ctx_int64_atomic_fetch_xor_nbi)(ctx, fetch, dest, value, pe)
 #define shmem_atomic_fetch_xor_nbi(...) SHMEM_G_PICK5(__VA_ARGS__, SHMEM_G_ATOMIC_FETCH_XOR_NBI_CTX, SHMEM_G_ATOMIC_FETCH_XOR_NBI, 0)(__VA_ARGS__)
 #define SHMEM_G_ATOMIC_XOR(dest, value, pe) \
-  _Generic(*(dest), unsigned int: shmem_uint_atomic_xor, unsigned long: shmem_ulong_atomic_xor, unsigned long long: shmem_ulonglong_atomic_xor)(dest, value, pe)
+  _Generic(*(dest), unsigned int: shmem_uint_atomic_xor, unsigned long: shmem_ulong_atomic_xor, unsigned long long: shmem_ulonglong_atomic_xor, \
+                       int32_t: shmem_int32_atomic_xor, int64_t: shmem_int64_atomic_xor)(dest, value, pe)
 #define SHMEM_G_ATOMIC_XOR_CTX(ctx, dest, value, pe) \
   _Generic(*(dest), unsigned int: shmem_ctx_uint_atomic_xor, unsigned long: shmem_ctx_ulong_atomic_xor, \
-                       unsigned long long: shmem_ctx_ulonglong_atomic_xor)(ctx, dest, value, pe)
+                       unsigned long long: shmem_ctx_ulonglong_atomic_xor, int32_t: shmem_ctx_int32_atomic_xor, \
+                       int64_t: shmem_ctx_int64_atomic_xor)(ctx, dest, value, pe)
 #define shmem_atomic_xor(...) SHMEM_G_PICK4(__VA_ARGS__, SHMEM_G_ATOMIC_XOR_CTX, SHMEM_G_ATOMIC_XOR, 0)(__VA_ARGS__)
 #define shmem_fetch(source, pe) \
   _Generic(*(source), float: shmem_float_fetch, double: shmem_double_fetch, int: shmem_int_fetch, long: shmem_long_fetch, \
@@ -2360,15 +2377,17 @@ SHMEM_API void shmem_complexd_prod_to_all(shmem_complexd_t *dest, const shmem_co
 #define shmem_and_reduce(team, dest, source, nreduce) \
   _Generic(*(dest), short: shmem_short_and_reduce, int: shmem_int_and_reduce, long: shmem_long_and_reduce, \
                        long long: shmem_longlong_and_reduce, unsigned char: shmem_uchar_and_reduce, unsigned short: shmem_ushort_and_reduce, \
-                       unsigned int: shmem_uint_and_reduce, unsigned long: shmem_ulong_and_reduce, unsigned long long: shmem_ulonglong_and_reduce)(team, dest, source, nreduce)
+                       unsigned int: shmem_uint_and_reduce, unsigned long: shmem_ulong_and_reduce, unsigned long long: shmem_ulonglong_and_reduce, \
+                       int8_t: shmem_int8_and_reduce)(team, dest, source, nreduce)
 #define shmem_or_reduce(team, dest, source, nreduce) \
   _Generic(*(dest), short: shmem_short_or_reduce, int: shmem_int_or_reduce, long: shmem_long_or_reduce, long long: shmem_longlong_or_reduce, \
                        unsigned char: shmem_uchar_or_reduce, unsigned short: shmem_ushort_or_reduce, unsigned int: shmem_uint_or_reduce, \
-                       unsigned long: shmem_ulong_or_reduce, unsigned long long: shmem_ulonglong_or_reduce)(team, dest, source, nreduce)
+                       unsigned long: shmem_ulong_or_reduce, unsigned long long: shmem_ulonglong_or_reduce, int8_t: shmem_int8_or_reduce)(team, dest, source, nreduce)
 #define shmem_xor_reduce(team, dest, source, nreduce) \
   _Generic(*(dest), short: shmem_short_xor_reduce, int: shmem_int_xor_reduce, long: shmem_long_xor_reduce, \
                        long long: shmem_longlong_xor_reduce, unsigned char: shmem_uchar_xor_reduce, unsigned short: shmem_ushort_xor_reduce, \
-                       unsigned int: shmem_uint_xor_reduce, unsigned long: shmem_ulong_xor_reduce, unsigned long long: shmem_ulonglong_xor_reduce)(team, dest, source, nreduce)
+                       unsigned int: shmem_uint_xor_reduce, unsigned long: shmem_ulong_xor_reduce, unsigned long long: shmem_ulonglong_xor_reduce, \
+                       int8_t: shmem_int8_xor_reduce)(team, dest, source, nreduce)
 #define shmem_max_reduce(team, dest, source, nreduce) \
   _Generic(*(dest), float: shmem_float_max_reduce, double: shmem_double_max_reduce, long double: shmem_longdouble_max_reduce, \
                        char: shmem_char_max_reduce, signed char: shmem_schar_max_reduce, short: shmem_short_max_reduce, int: shmem_int_max_reduce, \

@@ -34,14 +34,18 @@ COMPILE = ["-std=c++17", "-O1", "-pthread", "-w", "-Icpu_model/include"]
 # Configurations that together meet every policy, schedule and pipe preference; quick ones first.
 RUNS = [["--pes", "3", "--blocks", "3", "--seeds", "2"], ["--pes", "2", "--blocks", "1", "--seeds", "12"],
         ["--pes", "5", "--blocks", "2", "--seeds", "8"], ["--pes", "8", "--blocks", "5", "--seeds", "2"]]
-# The tests that can notice a change of a kernel; a header is judged by all of them.
+# The tests that can notice a change of a kernel or header.
+ALL = "put,get,strided,signal,atomic,barrier,allgather,broadcast,allreduce_half,allreduce_int32,teams,member,abort,moe,matmul"
+DEVICE = ALL + ",device,engine"
 TESTS = {"rma/copy.cpp": "put,get,engine", "rma/strided.cpp": "strided", "rma/signal.cpp": "signal,put_value,atomic,engine,abort",
          "coll/barrier.cpp": "barrier", "coll/allgather.cpp": "allgather,teams,member,abort", "coll/all_to_all.cpp": "all_to_all,member,abort",
          "coll/broadcast.cpp": "broadcast,member,abort", "coll/allreduce.cpp": "allreduce,member,abort",
          "coll/reduce_scatter.cpp": "reduce_scatter,member,abort", "coll/push.h": "allgather,all_to_all,broadcast",
          "coll/reducer.h": "allreduce,reduce_scatter,moe", "fused/kv_shuffle.cpp": "kv_shuffle,member,abort",
          "fused/moe_dispatch.cpp": "moe,member,abort", "fused/moe_combine.cpp": "moe,member,abort",
-         "fused/matmul_allreduce.cpp": "matmul,member,abort"}
+         "fused/matmul_allreduce.cpp": "matmul,member,abort",
+         **{f"include/device/internal/{n}.h": DEVICE for n in ("amo", "queue", "engines", "engine_sync", "barrier", "rma", "spin")},
+         **{f"include/device/gm2gm/shmem_device_{n}.h": DEVICE for n in ("so", "p2p_sync")}}
 
 
 class Mutant:
@@ -100,15 +104,13 @@ def prebuilt(build):
     return [str(p) for p in tests + model + list((base / "tests" / "harness").glob("*.o"))]
 
 
-def compile_tree(tree, build, cxx, header):
+def compile_tree(tree, build, cxx, device):
     sources = sorted(p for d in ("rma", "coll", "fused") for p in (tree / d).glob("*.cpp")) + [tree / "cpu_model/src/kernels.cpp"]
     unity = tree / "unity.cpp"
     unity.write_text("".join(f'#include "{p}"\n' for p in sources))
     out = tree / "mutant"
     flags = COMPILE + ["-Iinclude", "-Icoll", "-Itests"]
-    device = [str(tree / "tests" / f"{n}.cpp") for n in ("test_device", "test_engines")]
-    if not header:
-        device = [str(build / "obj-2201" / "tests" / f"{n}.o") for n in ("test_device", "test_engines")]
+    device = [str(tree / "tests" / f"{n}.cpp") for n in ("test_device", "test_engines")] if device else []
     command = [cxx, *flags, str(unity), *device, *prebuilt(build), "-o", str(out)]
     done = subprocess.run(command, cwd=tree, capture_output=True, text=True, timeout=300)
     return (out, "") if done.returncode == 0 else (None, done.stderr.strip().splitlines()[0] if done.stderr else "?")
@@ -134,8 +136,9 @@ def examine(mutant, build, cxx):
         tree = pathlib.Path(temp) / "kernels"
         shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns("build", ".git*"))
         apply(mutant, tree)
-        binary, error = compile_tree(tree, build, cxx, mutant.path.startswith("include/"))
-        return f"{INVALID}: {error[-90:]}" if binary is None else judge(binary, TESTS.get(mutant.path, ""))
+        tests = TESTS.get(mutant.path, ALL)
+        binary, error = compile_tree(tree, build, cxx, "engine" in tests)
+        return f"{INVALID}: {error[-90:]}" if binary is None else judge(binary, tests)
 
 
 def known_survivors():

@@ -27,6 +27,7 @@ API_KERNEL(api_typed, sizeof(Four))
     const int pe = int(next_pe());
     aclshmem_double_put(gm<double>(f.b), gm<double>(f.a), 100, pe);
     aclshmem_half_put_nbi(gm<half>(f.b + 1000), gm<half>(f.a), 33, pe);
+    aclshmem_int32_atomic_add(gm<int32_t>(f.c + 12), 41, pe); // uses the window that the put still reads
     aclshmem_bfloat16_put(gm<bfloat16_t>(f.b + 1100), gm<bfloat16_t>(f.a), 9, pe);
     aclshmem_char_put_nbi(gm<char>(f.b + 1201), gm<char>(f.a + 3), 77, pe);
     aclshmem_put128(gm<void>(f.b + 1312), gm<void>(f.a), 5, pe);
@@ -71,6 +72,7 @@ KERNEL_TEST(device_rma)
         expect_bytes(w.loc_host(pe, d + 401), 30, to, 0, "uint8_get_nbi", 5);
         for (uint64_t i = 0; i < 10; i++) expect_bytes(w.loc_host(pe, d + 448 + 8 * i), 8, to, 0, "int64_iget", 16 * i);
         if (w.sym_as<int8_t>(pe, sig)[8] != -3) fail("int8_p");
+        if (w.sym_as<int32_t>(pe, sig)[3] != 41) fail("atomic_add right after put_nbi");
     });
     s.run();
 }

@@ -29,16 +29,18 @@ func goshmem_collective(th C.uint64_t, what C.int32_t, in, out unsafe.Pointer, c
 	})
 }
 
-// goshmem_collective_adopt takes over a collective that C began, whatever it has come to.
+// goshmem_collective_adopt takes over a collective that C began, whatever it has come to. The caller's thread is still announced
+// inside the world, so that neither the team's tables nor the memory go away meanwhile.
 //
 //export goshmem_collective_adopt
-func goshmem_collective_adopt(th C.uint64_t, c *C.hot_coll, slice C.int64_t, request *C.uint64_t) C.int32_t {
+func goshmem_collective_adopt(th C.uint64_t, c *C.hot_coll, request *C.uint64_t) C.int32_t {
 	return guard(func() error {
 		t, err := all.team(uint64(th), "collective")
-		if err != nil {
+		if err != nil { // destroyed by another thread since it began: the members must not wait for us
+			C.hot_coll_give_up(c, C.GSHMEM_ECANCELED)
 			return err
 		}
-		return hand(&pending{r: t.Adopt(unsafe.Pointer(c), time.Duration(slice))}, request)
+		return hand(&pending{r: t.Adopt(unsafe.Pointer(c))}, request)
 	})
 }
 

@@ -12,6 +12,15 @@
 
 #include <stdlib.h>
 
+/* Waits for an adopted collective; what has ended is released. */
+static int32_t go_on(uint64_t request, int64_t slice_ns, uint64_t *request_out) {
+  int32_t rc = goshmem_request_wait(request, slice_ns);
+  if (rc == GSHMEM_PENDING) return rc;
+  goshmem_request_release(request);
+  *request_out = 0;
+  return rc;
+}
+
 /* HOT_SLOW: Go starts it. Everything else is final for this call. */
 static int32_t try_here(uint64_t team, const hot_call *call, int64_t timeout_ns, int64_t slice_ns, uint64_t *request_out) {
   hot_team *t;
@@ -21,14 +30,20 @@ static int32_t try_here(uint64_t team, const hot_call *call, int64_t timeout_ns,
   hot_coll c;
   c.wait = (hot_wait){0};
   rc = hot_collective(&c, t, team, call, timeout_ns, slice_ns);
-  hot_leave(self);
   if (HOT_LIKELY(rc == HOT_OK)) {
+    hot_leave(self);
     if (request_out) *request_out = 0;
     return GSHMEM_OK;
   }
-  if (rc == HOT_SLOW) return HOT_SLOW;
-  if (rc < 0 && !c.arrived) return HOT_SLOW; /* refused before it arrived: Go refuses it again, in words */
-  return goshmem_collective_adopt(team, &c, slice_ns, request_out);
+  /* Refused before it arrived: Go refuses it again, in words. */
+  int begun = rc != HOT_SLOW && (rc >= 0 || c.arrived);
+  uint64_t request = 0;
+  if (begun) rc = goshmem_collective_adopt(team, &c, &request); /* inside still: a finalize must not take the memory away */
+  hot_leave(self);
+  if (!begun) return HOT_SLOW;
+  if (rc == GSHMEM_PENDING && slice_ns != 0) rc = go_on(request, slice_ns, &request);
+  if (request_out && rc >= 0) *request_out = request;
+  return rc;
 }
 
 int32_t gshmem_collective(uint64_t team, int32_t what, const void *in, void *out, uint64_t count, int32_t dtype, int32_t op, int32_t root,

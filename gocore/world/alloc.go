@@ -43,9 +43,11 @@ type allocation struct {
 	flags       uint32
 	bid         uint64
 	taken       bool
+	swept       bool // blocks of destroyed teams were looked for
 	status      status.Code
 	trouble     error
-	windows     int    // windows of live blocks looked at so far
+	known       int    // live blocks of the team when this began
+	looked      int    // of these, how many were looked at so far; collecting is over when it is all
 	reclaimed   uint64 // bytes, over all rounds
 	block       *Block
 	usedAtFirst heap.Stats
@@ -72,7 +74,10 @@ func (t *Team) Collect(timeout int64, slice time.Duration) (*Request, error) {
 		result: func() [4]uint64 { return [4]uint64{a.reclaimed} }})
 }
 
-func (a *allocation) first() []byte { return a.sayWith(0) }
+func (a *allocation) first() []byte {
+	a.t.w.sweep()
+	return a.sayWith(0)
+}
 
 // sayWith takes a bid at or above atLeast and words the round.
 func (a *allocation) sayWith(atLeast uint64) []byte {
@@ -129,11 +134,14 @@ func (a *allocation) next(replies [][]byte) ([]byte, error) {
 		a.release()
 		return nil, err
 	}
-	got := a.t.reclaim(replies)
+	if a.looked == 0 {
+		a.known = a.t.liveBlocks()
+	}
+	got, looked := a.t.reclaim(replies)
 	a.reclaimed += got
-	a.windows++
+	a.looked += looked
 	if a.flags&flagCollect != 0 {
-		if a.windows*windowBlocks < a.t.liveBlocks() {
+		if a.looked < a.known {
 			return a.sayWith(0), nil
 		}
 		return nil, nil
@@ -144,9 +152,14 @@ func (a *allocation) next(replies [][]byte) ([]byte, error) {
 	}
 	highest, equal := bids(replies)
 	switch {
-	case highest == noFit && (got > 0 || a.windows*windowBlocks < a.t.liveBlocks()):
+	case highest == noFit && (got > 0 || a.looked < a.known):
 		a.release()
 		return a.sayWith(0), nil // something came free, or more dropped blocks may
+	case highest == noFit && !a.swept:
+		a.swept = true // the members are all here, and each has told by now of destroyed teams whose blocks it has dropped
+		a.release()
+		a.t.w.sweep()
+		return a.sayWith(0), nil
 	case highest == noFit:
 		a.release()
 		return nil, a.full(replies)
@@ -226,16 +239,18 @@ func (a *allocation) full(replies [][]byte) error {
 
 // AllocLocal gives a block of this PE alone. Peers reach it by its offset. It never waits.
 func (w *World) AllocLocal(bytes, align uint64, zero bool) (*Block, error) {
-	if err := w.usable("alloc_local"); err != nil {
+	if err := w.enter("alloc_local"); err != nil {
 		return nil, err
 	}
+	defer w.exit()
 	if align != 0 && align&(align-1) != 0 {
 		return nil, status.New(status.InvalidArgument, "alloc_local", "alignment %d is not a power of two", align)
 	}
-	w.heapMu.Lock()
-	off, dirty, ok := w.heap.Place(bytes, align)
-	s := w.heap.Stats()
-	w.heapMu.Unlock()
+	off, dirty, s, ok := w.place(bytes, align)
+	if !ok {
+		w.sweep() // blocks of destroyed teams may come back
+		off, dirty, s, ok = w.place(bytes, align)
+	}
 	if !ok {
 		return nil, status.New(status.HeapFull, "alloc_local", "%d bytes do not fit: heap size %d, used %d, largest hole %d in %d blocks; raise SHMEM_SYMMETRIC_SIZE, or drop tensors",
 			bytes, s.Size, s.Used, s.LargestHole, s.Blocks)
@@ -247,7 +262,14 @@ func (w *World) AllocLocal(bytes, align uint64, zero bool) (*Block, error) {
 	if zero {
 		w.clear(dirty)
 	}
-	return w.enter(&Block{w: w, off: off, size: bytes}), nil
+	return w.book(&Block{w: w, off: off, size: bytes}), nil
+}
+
+func (w *World) place(bytes, align uint64) (uint64, []heap.Range, heap.Stats, bool) {
+	w.heapMu.Lock()
+	defer w.heapMu.Unlock()
+	off, dirty, ok := w.heap.Place(bytes, align)
+	return off, dirty, w.heap.Stats(), ok
 }
 
 // Free gives a block back on every member now. Collective over the block's team; a local block is just dropped.

@@ -87,8 +87,8 @@ func (w *World) BlockOf(addr uintptr) (*Block, error) {
 	return nil, status.New(status.NotSymmetric, "block_of", "address %#x (heap offset %d) is in no allocated block", addr, off)
 }
 
-// enter books a new block.
-func (w *World) enter(b *Block) *Block {
+// book notes a new block.
+func (w *World) book(b *Block) *Block {
 	l := &w.blocks
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,7 +99,7 @@ func (w *World) enter(b *Block) *Block {
 
 // adopt books a block that the team agreed on.
 func (t *Team) adopt(off, bytes uint64) *Block {
-	b := t.w.enter(&Block{w: t.w, team: t, off: off, size: bytes})
+	b := t.w.book(&Block{w: t.w, team: t, off: off, size: bytes})
 	t.w.blocks.mu.Lock()
 	defer t.w.blocks.mu.Unlock()
 	t.live = append(t.live, b)
@@ -127,14 +127,15 @@ func (t *Team) markDropped(bits []byte) {
 	}
 }
 
-// reclaim frees the blocks of the window that every member has dropped, gives the bytes, and moves the window on. All members
-// see the same bits, so they free the same blocks.
-func (t *Team) reclaim(replies [][]byte) (bytes uint64) {
+// reclaim frees the blocks of the window that every member has dropped, gives their bytes and how many blocks the window had, and
+// moves the window on. All members see the same bits, so they free the same blocks.
+func (t *Team) reclaim(replies [][]byte) (bytes uint64, looked int) {
 	l := &t.w.blocks
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	kept := t.live[:t.cursor:t.cursor]
 	end := min(len(t.live), t.cursor+windowBlocks)
+	looked = end - t.cursor
 	for i, b := range t.live[t.cursor:end] {
 		all := true
 		for _, r := range replies {
@@ -153,7 +154,29 @@ func (t *Team) reclaim(replies [][]byte) (bytes uint64) {
 	if t.cursor = next; t.cursor >= len(t.live) {
 		t.cursor = 0
 	}
-	return bytes
+	return bytes, looked
+}
+
+// holds says whether this PE still holds a block of the team.
+func (t *Team) holds() bool {
+	t.w.blocks.mu.Lock()
+	defer t.w.blocks.mu.Unlock()
+	for _, b := range t.live {
+		if !b.dropped {
+			return true
+		}
+	}
+	return false
+}
+
+// reclaimAll frees what is left of a team's blocks, which all members have dropped.
+func (t *Team) reclaimAll() {
+	t.w.blocks.mu.Lock()
+	defer t.w.blocks.mu.Unlock()
+	for _, b := range t.live {
+		t.w.reclaimLocked(b)
+	}
+	t.live = nil
 }
 
 // retire ends a block that all members freed together.

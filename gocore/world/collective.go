@@ -6,6 +6,8 @@ import (
 
 	"goshmem/gocore/coll"
 	"goshmem/gocore/fabric"
+	"goshmem/gocore/hot"
+	"goshmem/gocore/status"
 )
 
 // collecting is a collective in its team's lane.
@@ -13,21 +15,29 @@ type collecting struct {
 	t     *Team
 	r     *coll.Request
 	quiet bool // a barrier: what was put before it must be there first
+	calm  calm
+	op    string
+	began int64
+	until int64 // its deadline
 }
 
 // run begins the collective when the lane has come to it: members arrive in the order of their lanes.
 func (c *collecting) run(until int64) (bool, error) {
 	if c.quiet {
-		c.quiet = false
-		if err := c.t.w.Quiet(Default); err != nil {
-			return true, err
+		done, err := c.calm.run(c.op, until, c.until)
+		if !done || err != nil {
+			return done, err
 		}
+		c.quiet = false
 	}
 	return c.r.Run(until)
 }
 
 // giveUp tells the members, also when this PE had not arrived yet: they wait for an operation that it will never join.
 func (c *collecting) giveUp() {
+	if c.quiet {
+		c.calm.giveUp()
+	}
 	if done, _ := c.r.Run(0); !done {
 		c.r.GiveUp()
 	}
@@ -35,21 +45,38 @@ func (c *collecting) giveUp() {
 
 func (c *collecting) words() [4]uint64 { return [4]uint64{} }
 
+func (c *collecting) due() int64 { return c.until }
+
+func (c *collecting) overdue() error {
+	c.r.GiveUp()
+	return c.t.overdue(c.op, c.began)
+}
+
+// overdue is what an operation ends with whose time was over before its turn came.
+func (t *Team) overdue(op string, began int64) error {
+	return status.New(status.Timeout, op, "operations of %s that were started before it ran for all of %v; it has not begun", t.name(),
+		time.Duration(hot.Now()-began).Round(time.Millisecond))
+}
+
 // Collective starts one collective of the team.
 func (t *Team) Collective(call coll.Call, how How, timeout int64, slice time.Duration) (*Request, error) {
-	if err := t.w.usable(coll.OpName(call.Op)); err != nil {
+	op := coll.OpName(call.Op)
+	if err := t.w.enter(op); err != nil {
 		return nil, err
 	}
-	r, err := t.coll.Start(call, t.deadline(timeout))
+	defer t.w.exit()
+	until := t.deadline(timeout)
+	r, err := t.coll.Start(call, until)
 	if err != nil {
 		return nil, err
 	}
-	return t.w.start(t.lane, &collecting{t: t, r: r, quiet: call.Op == coll.Barrier}, how, slice), nil
+	return t.w.start(t.lane, &collecting{t: t, r: r, quiet: call.Op == coll.Barrier, calm: calm{w: t.w}, op: op, began: hot.Now(), until: until}, how, slice), nil
 }
 
-// Adopt takes over a collective that C began (a *hot_coll), whatever it has come to.
-func (t *Team) Adopt(c unsafe.Pointer, slice time.Duration) *Request {
-	return t.w.start(t.lane, &collecting{t: t, r: t.coll.Adopt(c)}, How{}, slice)
+// Adopt takes over a collective that C began (a *hot_coll), whatever it has come to, and looks at it once. The thread that began
+// it has announced itself, so the world cannot end meanwhile.
+func (t *Team) Adopt(c unsafe.Pointer) *Request {
+	return t.w.start(t.lane, &collecting{t: t, r: t.coll.Adopt(c), until: hot.Forever}, How{}, 0)
 }
 
 // collConfig is what package coll needs of this world.

@@ -14,9 +14,10 @@ import (
 // listed PEs; others do not take part.
 func (w *World) CreateTeam(pes []int, key uint64, timeout int64, slice time.Duration) (*Request, func() []*Team, error) {
 	const op = "team_create"
-	if err := w.usable(op); err != nil {
+	if err := w.enter(op); err != nil {
 		return nil, nil, err
 	}
+	defer w.exit()
 	set, err := team.Of(pes, w.n)
 	if err != nil {
 		return nil, nil, err

@@ -38,7 +38,7 @@ func (w *World) Finalize(timeout time.Duration) error {
 func (w *World) endRequests() {
 	for _, l := range w.lanes() {
 		for _, r := range l.all() {
-			r.Release()
+			r.end(w.finalized(""))
 		}
 	}
 }
@@ -113,6 +113,8 @@ func (w *World) tearDown() {
 	w.cancel(status.New(status.Finalized, "", "world %s was finalized", w.label))
 	if w.hot != nil {
 		w.engine.stop()
+		w.hot.Close(-1) // C callers come out and go no further
+		w.vacate()      // and so do Go's
 		w.completed.close()
 		w.closeTeams()
 	}
@@ -125,7 +127,6 @@ func (w *World) tearDown() {
 		}
 	}
 	if w.hot != nil {
-		w.hot.Close(-1)
 		w.hot.Free()
 	}
 	w.blocks.mu.Lock()
@@ -148,6 +149,10 @@ func (w *World) unmap() {
 
 // Abort ends the job: every blocked operation of every member fails naming this PE. The world stays up for Finalize.
 func (w *World) Abort(code int32) {
+	if !w.gate.enter() {
+		return // it is over anyhow
+	}
+	defer w.exit()
 	if code == 0 {
 		code = -1
 	}

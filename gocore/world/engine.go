@@ -103,6 +103,14 @@ func (e *engine) pass() (waiting int, moved bool) {
 		moved = moved || m.Progress() != before
 	}
 	for _, l := range e.w.lanes() {
+		late, any := l.overdue(hot.Now())
+		for _, r := range late {
+			r.expire()
+			moved = true
+		}
+		if any {
+			waiting++ // time runs in the queue
+		}
 		for {
 			h := l.head()
 			if h == nil || !h.async {

@@ -85,6 +85,10 @@ func marshal(v any) []byte {
 }
 
 func (w *World) info() infoWorld {
+	if !w.gate.enter() {
+		return infoWorld{Version: Version, Label: w.label, Me: w.me, N: w.n, State: "closed"}
+	}
+	defer w.exit()
 	s := w.HeapStats()
 	out := infoWorld{Version: Version, Label: w.label, Me: w.me, N: w.n, State: w.state(), Crowded: w.crowded,
 		Bootstrap: infoBootstrap{w.method, w.reason, w.upAfter.Seconds()}, Timeout: seconds(w.timeout),

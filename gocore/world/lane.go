@@ -1,6 +1,10 @@
 package world
 
-import "sync"
+import (
+	"sync"
+
+	"goshmem/gocore/hot"
+)
 
 // lane is the queue of a team's operations: only the head runs, so the team sees them in the order they were started.
 type lane struct {
@@ -43,6 +47,22 @@ func (l *lane) remove(r *Request) {
 		}
 	}
 	l.gauge(len(l.queue))
+}
+
+// overdue lists the asynchronous requests that stand behind the head and whose time is over, and says whether any stands there.
+func (l *lane) overdue(now int64) (late []*Request, any bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, r := range l.queue {
+		if i == 0 || !r.async || r.deadline == hot.Forever {
+			continue
+		}
+		any = true
+		if now >= r.deadline {
+			late = append(late, r)
+		}
+	}
+	return late, any
 }
 
 // all is a copy of what stands in the lane, for closing.

@@ -74,6 +74,10 @@ func (w *World) ending(op string) error {
 
 // Send starts sending data to a rank. The data must stay until the request ends.
 func (t *Team) Send(data []byte, dst int, tag int64, how How, timeout int64, slice time.Duration) (*Request, error) {
+	if err := t.w.enter("send"); err != nil {
+		return nil, err
+	}
+	defer t.w.exit()
 	if err := t.messageable("send", dst, false); err != nil {
 		return nil, err
 	}
@@ -89,6 +93,10 @@ func (t *Team) Send(data []byte, dst int, tag int64, how How, timeout int64, sli
 
 // Recv starts receiving at most len(buf) bytes. Result words: source rank, tag, bytes. A released receive is cancelled cleanly.
 func (t *Team) Recv(buf []byte, src int, tag int64, how How, timeout int64, slice time.Duration) (*Request, error) {
+	if err := t.w.enter("recv"); err != nil {
+		return nil, err
+	}
+	defer t.w.exit()
 	if err := t.messageable("recv", src, true); err != nil {
 		return nil, err
 	}
@@ -109,9 +117,6 @@ func (t *Team) drive(op string, s step, result func() [4]uint64) *messaging {
 }
 
 func (t *Team) messageable(op string, rank int, any bool) error {
-	if err := t.w.usable(op); err != nil {
-		return err
-	}
 	if rank >= 0 && rank < len(t.pes) || any && rank == message.AnySource {
 		return nil
 	}

@@ -19,6 +19,14 @@ type machine interface {
 	words() [4]uint64
 }
 
+// queued is a machine that can stand in a queue behind others.
+type queued interface {
+	// due is when its time is over on the hot clock, also while it has not begun.
+	due() int64
+	// overdue ends it before it has begun: nobody was told of it. The error says what it was.
+	overdue() error
+}
+
 // Request is one started operation. Its end is final: asked again, it answers the same.
 type Request struct {
 	w    *World
@@ -28,7 +36,8 @@ type Request struct {
 	async, notify bool
 	cancel        func(why error) // of a background request; may be nil
 
-	drive sync.Mutex // held by whoever runs m
+	drive    sync.Mutex // held by whoever runs m
+	deadline int64      // while it stands in the queue
 
 	// Written once before done is closed.
 	err    error
@@ -47,7 +56,10 @@ type How struct {
 
 // start queues m in the lane and drives it for at most slice (negative: until done).
 func (w *World) start(l *lane, m machine, how How, slice time.Duration) *Request {
-	r := &Request{w: w, lane: l, m: m, async: how.Async, notify: how.Notify, done: make(chan struct{}), name: make(chan uint64, 1)}
+	r := &Request{w: w, lane: l, m: m, async: how.Async, notify: how.Notify, done: make(chan struct{}), name: make(chan uint64, 1), deadline: hot.Forever}
+	if q, ok := m.(queued); ok {
+		r.deadline = q.due()
+	}
 	l.push(r)
 	if how.Async {
 		w.engine.kick()
@@ -85,7 +97,8 @@ func (r *Request) Wait(slice time.Duration) (ended bool, err error) {
 			return r.driveUntil(until)
 		}
 		if head != nil {
-			r.waitEither(head.done, until)
+			r.waitEither(head.done, min(until, r.deadline))
+			r.expire()
 		}
 		if r.Done() {
 			return true, r.err
@@ -131,13 +144,16 @@ func (r *Request) Result() [4]uint64 {
 }
 
 // Release ends interest in the request. An unfinished one is given up, and its peers are told.
-func (r *Request) Release() {
+func (r *Request) Release() { r.end(errReleased) }
+
+// end gives an unfinished request up; why is what whoever waits for it here is told.
+func (r *Request) end(why error) {
 	if r.Done() {
 		return
 	}
 	if r.m == nil {
 		if r.cancel != nil {
-			r.cancel(errReleased)
+			r.cancel(why)
 		}
 		return
 	}
@@ -147,7 +163,19 @@ func (r *Request) Release() {
 		return
 	}
 	r.m.giveUp()
-	r.finish([4]uint64{}, errReleased)
+	r.finish([4]uint64{}, why)
+}
+
+// expire ends a request whose time is over while it stands behind others.
+func (r *Request) expire() {
+	if r.deadline == hot.Forever || hot.Now() < r.deadline {
+		return
+	}
+	r.drive.Lock()
+	defer r.drive.Unlock()
+	if q, ok := r.m.(queued); ok && !r.Done() && r.lane.head() != r { // only the head ever begins, and under this lock
+		r.finish([4]uint64{}, q.overdue())
+	}
 }
 
 var errReleased = status.New(status.Canceled, "", "the request was released before it had finished")
@@ -180,6 +208,11 @@ func (r *Request) advanceLocked(until int64) bool {
 	if r.Done() {
 		return true
 	}
+	if !r.w.gate.enter() {
+		r.finish([4]uint64{}, r.w.finalized(""))
+		return true
+	}
+	defer r.w.gate.exit()
 	done, err := r.m.run(until)
 	if !done {
 		return false

@@ -56,6 +56,10 @@ func (w *World) bounded(timeout int64) (context.Context, context.CancelFunc) {
 
 // Put copies src to the peer's twin of dst.
 func (w *World) Put(dst uintptr, src []byte, pe int) error {
+	if err := w.enter("put"); err != nil {
+		return err
+	}
+	defer w.exit()
 	at, err := w.addr("put", dst, uint64(len(src)), pe)
 	if err != nil || len(src) == 0 {
 		return err
@@ -67,6 +71,10 @@ func (w *World) Put(dst uintptr, src []byte, pe int) error {
 
 // Get fills dst from the peer's twin of src.
 func (w *World) Get(dst []byte, src uintptr, pe int) error {
+	if err := w.enter("get"); err != nil {
+		return err
+	}
+	defer w.exit()
 	at, err := w.addr("get", src, uint64(len(dst)), pe)
 	if err != nil || len(dst) == 0 {
 		return err
@@ -86,6 +94,10 @@ func checkWidth(op string, width int) error {
 
 // P stores one value at the peer and wakes its waiters. Aligned words of 4 and 8 bytes are never torn.
 func (w *World) P(dst uintptr, value uint64, width, pe int) error {
+	if err := w.enter("p"); err != nil {
+		return err
+	}
+	defer w.exit()
 	if err := checkWidth("p", width); err != nil {
 		return err
 	}
@@ -104,6 +116,10 @@ func (w *World) P(dst uintptr, value uint64, width, pe int) error {
 
 // G reads one value.
 func (w *World) G(src uintptr, width, pe int) (uint64, error) {
+	if err := w.enter("g"); err != nil {
+		return 0, err
+	}
+	defer w.exit()
 	if err := checkWidth("g", width); err != nil {
 		return 0, err
 	}
@@ -123,6 +139,10 @@ func (w *World) G(src uintptr, width, pe int) (uint64, error) {
 
 // Atomic updates one word of the peer.
 func (w *World) Atomic(target uintptr, op fabric.Atomic, pe int) (uint64, error) {
+	if err := w.enter("atomic"); err != nil {
+		return 0, err
+	}
+	defer w.exit()
 	if op.Op < fabric.Set || op.Op > fabric.Xor {
 		return 0, status.New(status.InvalidArgument, "atomic", "operation %d is none of GSHMEM_A_SET to GSHMEM_A_XOR", op.Op)
 	}
@@ -143,6 +163,10 @@ func (w *World) Atomic(target uintptr, op fabric.Atomic, pe int) (uint64, error)
 
 // PutSignal puts and then updates the signal word at the same peer.
 func (w *World) PutSignal(dst uintptr, src []byte, sig uintptr, op int, value uint64, pe int) error {
+	if err := w.enter("put_signal"); err != nil {
+		return err
+	}
+	defer w.exit()
 	if op != int(fabric.SignalSet) && op != int(fabric.SignalAdd) {
 		return status.New(status.InvalidArgument, "put_signal", "signal operation %d is neither GSHMEM_SIGNAL_SET nor GSHMEM_SIGNAL_ADD", op)
 	}
@@ -164,13 +188,14 @@ func (w *World) PutSignal(dst uintptr, src []byte, sig uintptr, op int, value ui
 
 // Fence orders earlier puts before later ones, for every peer.
 func (w *World) Fence() error {
-	if err := w.usable("fence"); err != nil {
+	if err := w.enter("fence"); err != nil {
 		return err
 	}
+	defer w.exit()
 	ctx, cancel := w.bounded(Default)
 	defer cancel()
 	for pe := range w.n {
-		if w.lost(pe) != nil {
+		if w.monitor.Dead(pe) != nil {
 			continue // nothing can be ordered at a dead PE; its own operations fail by name
 		}
 		if err := w.net.Fence(ctx, pe); err != nil {
@@ -182,9 +207,10 @@ func (w *World) Fence() error {
 
 // Quiet returns when everything this PE issued has taken effect.
 func (w *World) Quiet(timeout int64) error {
-	if err := w.usable("quiet"); err != nil {
+	if err := w.enter("quiet"); err != nil {
 		return err
 	}
+	defer w.exit()
 	ctx, cancel := w.bounded(timeout)
 	defer cancel()
 	return w.net.Quiet(ctx)
@@ -192,6 +218,10 @@ func (w *World) Quiet(timeout int64) error {
 
 // Ptr is where the peer's twin of an own address is mapped here.
 func (w *World) Ptr(addr uintptr, pe int) (uintptr, error) {
+	if err := w.enter("ptr"); err != nil {
+		return 0, err
+	}
+	defer w.exit()
 	at, err := w.addr("ptr", addr, 0, pe)
 	if err != nil {
 		return 0, err

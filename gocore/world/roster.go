@@ -12,7 +12,7 @@ import (
 )
 
 // The life of teams. A team's control block stays until every member has destroyed the team, because members that have not may
-// still arrive in it; who has is counted in a word of the block.
+// still arrive in it; who has says so in a word of the block.
 
 // layWorldTeam sets the world team's memory aside, and a second message area for the world's own use.
 func (w *World) layWorldTeam() (uint64, error) {
@@ -109,6 +109,10 @@ func (t *Team) mapped() bool {
 // Destroy ends this PE's use of the team at once. Operations that have not ended are given up.
 func (t *Team) Destroy() error {
 	w := t.w
+	if !w.gate.enter() {
+		return nil // it has ended with its world
+	}
+	defer w.exit()
 	if t == w.world {
 		return status.New(status.InvalidArgument, "team_destroy", "the world team lives as long as its world; finalize ends both")
 	}
@@ -120,18 +124,12 @@ func (t *Team) Destroy() error {
 		return nil
 	}
 	for _, r := range t.lane.all() {
-		r.Release()
+		r.end(status.New(status.StaleHandle, "", "%s was destroyed", t.name()))
 	}
 	t.msg.Close()
-	t.coll.Close(time.Second)
-	ctx, cancel := context.WithTimeout(w.ctx, time.Second)
-	defer cancel()
-	for rank, pe := range t.pes {
-		if w.monitor.Dead(pe) != nil {
-			continue
-		}
-		at := fabric.Addr{PE: pe, Ref: fabric.MakeRef(0, t.places[rank].left)}
-		_, _ = w.net.Atomic(ctx, at, fabric.Atomic{Op: fabric.Inc, Width: 8, NoReply: true}) // a lost peer keeps its block
+	if !t.coll.Close(time.Second) {
+		w.logf("team_destroy: a thread is still inside an operation of %s; its memory stays until finalize", t.name())
+		return nil
 	}
 	w.teamMu.Lock()
 	w.gone = append(w.gone, t)
@@ -140,8 +138,39 @@ func (t *Team) Destroy() error {
 	return nil
 }
 
-// sweep gives back the places of teams that every living member has destroyed.
+// tellDestroyed says to the members that this one does not use the team's memory any more.
+func (t *Team) tellDestroyed() {
+	w := t.w
+	ctx, cancel := context.WithTimeout(w.ctx, time.Second)
+	defer cancel()
+	for rank, pe := range t.pes {
+		if w.monitor.Dead(pe) != nil {
+			continue
+		}
+		at := fabric.Addr{PE: pe, Ref: fabric.MakeRef(0, t.places[rank].left+8*uint64(t.me))}
+		_, _ = w.net.Atomic(ctx, at, fabric.Atomic{Op: fabric.Set, Width: 8, Operand: 1, NoReply: true}) // a lost peer keeps its block
+	}
+}
+
+// untold lists destroyed teams whose blocks are all dropped here, now, and that the others have not been told of.
+func (w *World) untold() (ts []*Team) {
+	w.teamMu.Lock()
+	defer w.teamMu.Unlock()
+	for _, t := range w.gone {
+		if !t.told && !t.holds() {
+			t.told = true
+			ts = append(ts, t)
+		}
+	}
+	return ts
+}
+
+// sweep tells of destroyed teams whose blocks are dropped here, and gives back the memory of those of which every living member
+// has told: control blocks, and symmetric blocks, for which nobody can ask the members together any more.
 func (w *World) sweep() {
+	for _, t := range w.untold() {
+		t.tellDestroyed()
+	}
 	w.teamMu.Lock()
 	var still, over []*Team
 	for _, t := range w.gone {
@@ -155,27 +184,24 @@ func (w *World) sweep() {
 	w.teamMu.Unlock()
 	for _, t := range over {
 		t.msg.Reclaim()
+		t.coll.Reclaim()
+		t.reclaimAll()
 		w.scratch.Free(t.own.control)
 	}
 }
 
 func (t *Team) allGone() bool {
-	dead := 0
-	for _, pe := range t.pes {
-		if t.w.monitor.Dead(pe) != nil {
-			dead++
+	words := t.w.seg.Bytes()[t.own.left:]
+	for rank, pe := range t.pes {
+		if loadWord(words[8*rank:]) == 0 && t.w.monitor.Dead(pe) == nil {
+			return false
 		}
 	}
-	return int(loadWord(t.w.seg.Bytes()[t.own.left:]))+dead >= len(t.pes)
+	return true
 }
 
 // closeTeams ends all teams of a world that goes down. Peers have left or are told by poison.
 func (w *World) closeTeams() {
-	for _, l := range w.lanes() {
-		for _, r := range l.all() {
-			r.Release()
-		}
-	}
 	w.teamMu.Lock()
 	defer w.teamMu.Unlock()
 	for t := range w.teams {

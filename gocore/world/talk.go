@@ -13,17 +13,29 @@ const sayBytes = 96 // what travels inline with an arrival
 // every member takes the same turn; that is what makes an outcome (also a failure) the same everywhere.
 type talk struct {
 	open func(say []byte) (exchange, error)
+	calm *calm // before the first exchange; nil: not needed
 	// first gives what is said first. next is told the replies and gives what to say next; nil: the talk is over.
 	first  func() []byte
 	next   func(replies [][]byte) (say []byte, err error)
 	undo   func() // takes back local effects when the talk fails from outside
 	result func() [4]uint64
 
-	say []byte
-	cur exchange
+	t        *Team
+	op       string
+	began    int64
+	deadline int64
+	say      []byte
+	cur      exchange
 }
 
 func (k *talk) run(until int64) (bool, error) {
+	if k.calm != nil {
+		done, err := k.calm.run(k.op, until, k.deadline)
+		if !done || err != nil {
+			return done, err
+		}
+		k.calm = nil
+	}
 	if k.first != nil {
 		k.say, k.first = k.first(), nil
 	}
@@ -52,7 +64,14 @@ func (k *talk) run(until int64) (bool, error) {
 	}
 }
 
+func (k *talk) due() int64 { return k.deadline }
+
+func (k *talk) overdue() error { return k.t.overdue(k.op, k.began) }
+
 func (k *talk) giveUp() {
+	if k.calm != nil {
+		k.calm.giveUp()
+	}
 	if k.cur != nil {
 		k.cur.GiveUp()
 		k.cur = nil

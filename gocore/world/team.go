@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"goshmem/gocore/coll"
+	"goshmem/gocore/hot"
 	"goshmem/gocore/layout"
 	"goshmem/gocore/message"
 	"goshmem/gocore/status"
@@ -39,6 +40,7 @@ type Team struct {
 
 	live   []*Block // symmetric blocks not reclaimed, in order of allocation, the same list on all members; guarded by w.blocks.mu
 	cursor int      // where the next window of live begins; guarded by w.blocks.mu
+	told   bool     // the others know that it is destroyed here and its blocks are dropped; guarded by w.teamMu
 }
 
 // place is where one member keeps a team's shared words, as offsets in its segment.
@@ -46,8 +48,10 @@ type place struct {
 	control, area, left uint64
 }
 
-// placeBytes is what a member sets aside for a team of n: control block, message area, one word of who has destroyed it.
-func placeBytes(n int) uint64 { return layout.ControlSize(n) + message.AreaSize(n) + 128 }
+// placeBytes is what a member sets aside for a team of n: control block, message area, a word for each member that has destroyed it.
+func placeBytes(n int) uint64 {
+	return layout.ControlSize(n) + message.AreaSize(n) + (8*uint64(n)+127)&^127
+}
 
 // layTeam sets memory aside for a team of n members.
 func (w *World) layTeam(n int) (place, error) {
@@ -76,11 +80,22 @@ func (t *Team) Handle() uint64 { return t.coll.Handle() }
 
 func (t *Team) name() string { return t.id }
 
-// SetTimeout sets the default of the team's operations; negative: none.
-func (t *Team) SetTimeout(timeout int64) { t.coll.SetTimeout(timeout) }
+// SetTimeout sets the default of the team's operations; negative: none, Default: the world's.
+func (t *Team) SetTimeout(timeout int64) {
+	if timeout == Default {
+		timeout = int64(t.w.timeout)
+	}
+	t.coll.SetTimeout(timeout)
+}
 
 // Health is what poisoned the team, nil while it works.
-func (t *Team) Health() error { return t.coll.Health() }
+func (t *Team) Health() error {
+	if !t.w.gate.enter() {
+		return t.w.finalized("team_health")
+	}
+	defer t.w.exit()
+	return t.coll.Health()
+}
 
 // Translate is the rank in `to` of rank pe, -1 when it is no member.
 func (t *Team) Translate(pe int, to *Team) (int, error) {
@@ -92,18 +107,15 @@ func (t *Team) Translate(pe int, to *Team) (int, error) {
 
 // talk starts a conversation in the team's lane.
 func (t *Team) talk(kind uint64, timeout int64, slice time.Duration, k *talk) (*Request, error) {
-	if err := t.w.usable(kindNames[kind]); err != nil {
+	if err := t.w.enter(kindNames[kind]); err != nil {
 		return nil, err
 	}
-	deadline := t.deadline(timeout)
-	k.open = func(say []byte) (exchange, error) {
-		if kind != kindSplit && kind != kindSplit2D {
-			if err := t.w.Quiet(Default); err != nil { // what was put before is there before memory changes hands
-				return nil, err
-			}
-		}
-		return t.coll.Exchange(kindNames[kind], kind, say, deadline)
+	defer t.w.exit()
+	k.t, k.op, k.began, k.deadline = t, kindNames[kind], hot.Now(), t.deadline(timeout)
+	if kind != kindSplit && kind != kindSplit2D {
+		k.calm = &calm{w: t.w} // what was put before is there before memory changes hands
 	}
+	k.open = func(say []byte) (exchange, error) { return t.coll.Exchange(k.op, kind, say, k.deadline) }
 	return t.w.start(t.lane, k, How{}, slice), nil
 }
 

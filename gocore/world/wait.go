@@ -18,6 +18,7 @@ type waiting struct {
 	state   hot.Wait
 	began   int64
 	timeout int64
+	since   int // deaths before it began
 }
 
 var cmpNames = [...]string{"==", "!=", ">", ">=", "<", "<="}
@@ -41,13 +42,17 @@ func (w *World) CheckWord(op string, word uintptr, width, cmp int) error {
 
 // WaitUntil waits until the word compares. Result word 0 is the value seen.
 func (w *World) WaitUntil(word uintptr, width int, signed bool, cmp int, value uint64, timeout int64, slice time.Duration) (*Request, error) {
+	if err := w.enter("wait_until"); err != nil {
+		return nil, err
+	}
+	defer w.exit()
 	if err := w.CheckWord("wait_until", word, width, cmp); err != nil {
 		return nil, err
 	}
 	if timeout == Default {
 		timeout = int64(w.timeout)
 	}
-	m := &waiting{w: w, word: word, width: width, cmp: hot.Cmp(cmp), value: value, began: hot.Now(), timeout: timeout}
+	m := &waiting{w: w, word: word, width: width, cmp: hot.Cmp(cmp), value: value, began: hot.Now(), timeout: timeout, since: w.deathsSoFar()}
 	if signed {
 		m.cmp |= hot.Signed
 	}
@@ -73,11 +78,11 @@ func (m *waiting) run(until int64) (bool, error) {
 		case hot.OK:
 			return true, nil
 		case hot.Slow:
-			if err := m.w.disturbed("wait_until"); err != nil {
+			if err := m.w.disturbed("wait_until", m.since); err != nil {
 				return true, err
 			}
 		case hot.Pending:
-			if err := m.w.disturbed("wait_until"); err != nil {
+			if err := m.w.disturbed("wait_until", m.since); err != nil {
 				return true, err
 			}
 			if hot.Now() >= m.state.Deadline() {
@@ -91,14 +96,14 @@ func (m *waiting) run(until int64) (bool, error) {
 }
 
 // disturbed says why a wait for an unknown writer must end: an abort, a death nobody was told of, the end of the world.
-func (w *World) disturbed(op string) error {
+func (w *World) disturbed(op string, since int) error {
 	if err := w.checkAbort(); err != nil {
 		return err
 	}
 	if err := w.usable(op); err != nil {
 		return err
 	}
-	if pe, err := w.freshDeath(); err != nil {
+	if pe, err := w.freshDeath(since); err != nil {
 		return status.At(status.PeerDead, op, pe, "%v; it may be the one that was waited for", err)
 	}
 	return nil

@@ -54,6 +54,7 @@ type World struct {
 	heapMu sync.Mutex
 	heap   *heap.Heap // guarded by heapMu; nothing else is locked while it is held
 
+	gate   gate // who is at work here; the end waits for them
 	blocks ledger
 
 	teamMu sync.Mutex
@@ -65,7 +66,7 @@ type World struct {
 	closing  bool          // guarded by lifeMu
 	closed   chan struct{} // closed when the world is
 	ended    error         // how Finalize ended; written before closed is closed
-	fresh    map[int]bool  // deaths that no operation has reported yet; guarded by lifeMu
+	deaths   []death       // in the order they were found; guarded by lifeMu
 	aborted  error         // guarded by lifeMu
 	leaveOff uint64        // offset in every PE's segment of n words: word p is set when PE p leaves
 	leaves   []byte        // own ones
@@ -94,9 +95,15 @@ func (w *World) usable(op string) error {
 	w.lifeMu.Lock()
 	defer w.lifeMu.Unlock()
 	if w.closing {
-		return status.New(status.Finalized, op, "world %s was finalized; init a new one", w.label)
+		return w.finalized(op)
 	}
 	return w.aborted
+}
+
+// death is one PE's end as waits for an unknown writer see it.
+type death struct {
+	pe   int
+	told bool // some operation has reported it, or it is news to nobody
 }
 
 // lost is why a PE is dead, nil while it lives. Asking counts as having been told.
@@ -107,21 +114,31 @@ func (w *World) lost(pe int) error {
 	err := w.monitor.Dead(pe)
 	if err != nil {
 		w.lifeMu.Lock()
-		delete(w.fresh, pe)
+		for i := range w.deaths {
+			w.deaths[i].told = w.deaths[i].told || w.deaths[i].pe == pe
+		}
 		w.lifeMu.Unlock()
 	}
 	return err
 }
 
-// freshDeath is a death that nobody here was told of yet. A wait for an unknown writer ends with it, because the writer may be the
-// dead one; survivors that go on afterwards are not disturbed by it again.
-func (w *World) freshDeath() (int, error) {
+// deathsSoFar is where a wait begins to look for deaths.
+func (w *World) deathsSoFar() int {
 	w.lifeMu.Lock()
 	defer w.lifeMu.Unlock()
-	for pe, news := range w.fresh {
-		delete(w.fresh, pe)
-		if news {
-			return pe, w.monitor.Dead(pe)
+	return len(w.deaths)
+}
+
+// freshDeath is a death that nobody here was told of yet, or one that happened since a wait began. A wait for an unknown writer
+// ends with it, because the writer may be the dead one; survivors that go on afterwards are not disturbed by it again.
+func (w *World) freshDeath(since int) (int, error) {
+	w.lifeMu.Lock()
+	defer w.lifeMu.Unlock()
+	for i := range w.deaths {
+		d := &w.deaths[i]
+		if !d.told || i >= since && !w.left(d.pe) {
+			d.told = true
+			return d.pe, w.monitor.Dead(d.pe)
 		}
 	}
 	return -1, nil
@@ -130,10 +147,7 @@ func (w *World) freshDeath() (int, error) {
 // died is what the monitor calls, once per PE.
 func (w *World) died(pe int, _ error) {
 	w.lifeMu.Lock()
-	if w.fresh == nil {
-		w.fresh = map[int]bool{}
-	}
-	w.fresh[pe] = !w.left(pe) // the end of a PE that has finalized is news to nobody
+	w.deaths = append(w.deaths, death{pe, w.left(pe)}) // the end of a PE that has finalized is news to nobody
 	w.lifeMu.Unlock()
 	w.hot.MarkDead(pe)
 }

@@ -1,0 +1,5 @@
+package world_test
+
+import "unsafe"
+
+func addr(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }

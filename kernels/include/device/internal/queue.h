@@ -53,12 +53,15 @@ ACLSHMEM_DEVICE Scratch default_scratch(Engine e)
     }
 }
 
-// This core's queue to pe. Traps when the engine was not set up: the host refuses such a launch.
+// This core's queue to pe. Traps when the engine was not set up, or for fewer cores: the host refuses
+// such a launch.
 ACLSHMEM_DEVICE Queue queue_to(Engine e, int pe)
 {
     const uint64_t table = engine_table(e);
     if (!table || load_constant<uint64_t>(table) != GSHMEM_QUEUE_MAGIC) AscendC::Trap();
+    const uint64_t cores = load_constant<uint32_t>(table + offsetof(gshmem_queue_table_t, cores));
     const uint64_t pes = load_constant<uint32_t>(table + offsetof(gshmem_queue_table_t, pes));
+    if (static_cast<uint64_t>(AscendC::GetBlockIdx()) >= cores) AscendC::Trap();
     const uint64_t at = table + 64 * (1 + static_cast<uint64_t>(AscendC::GetBlockIdx()) * pes + static_cast<uint64_t>(pe));
     return Queue{load_constant<uint64_t>(at + offsetof(gshmem_queue_t, ring)), load_constant<uint64_t>(at + offsetof(gshmem_queue_t, doorbell)),
                  load_constant<uint64_t>(at + offsetof(gshmem_queue_t, produced)), load_constant<uint64_t>(at + offsetof(gshmem_queue_t, completed)),

@@ -86,7 +86,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5, help="turns of each program (default 5)")
     parser.add_argument("filter", nargs="?", default="", help="a part of group/name/size/pes")
     options = parser.parse_args()
-    wanted = [row for row in all_rows() if options.filter in row.key]
+    wanted = [row for row in all_rows() if row.taken_by(options.filter)]
     if not wanted:
         parser.error(f"no row has {options.filter!r} in its name; for example: {', '.join(r.key for r in all_rows()[:4])}")
     results: List[Any] = []

@@ -39,7 +39,7 @@ def import_shmem(rounds: int) -> Measured:
 def import_torch_added(rounds: int) -> Measured:
     """What our entry points add to import torch: the hook's own time in a process that imported torch."""
     code = "import torch, time; a = time.perf_counter(); import shmem._autoload as h; h.autoload(); print(time.perf_counter() - a)"
-    return Measured(statistics.median(seconds(code, {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}) for _ in range(3)) * 1e3)
+    return Measured(statistics.median(seconds(code, {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}) for _ in range(7)) * 1e3)
 
 
 def pair(what: str, *arguments: str) -> Any:

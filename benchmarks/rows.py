@@ -66,6 +66,12 @@ class Row(NamedTuple):
         """Its name in a filter: group/name/size/pes."""
         return f"{self.group}/{self.name}/{self.size}/{self.pes}"
 
+    def taken_by(self, words: str) -> bool:
+        """Whether a filter takes it: a part of its key, from its start when the filter begins with a group."""
+        if words.split("/")[0] in ("c", "torch", "python") and "/" in words:
+            return self.key.startswith(words)
+        return words in self.key
+
     def bar_text(self) -> str:
         """All its bars in words."""
         parts = [b.text(self.unit) for b in self.bars]

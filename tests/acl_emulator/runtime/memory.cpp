@@ -141,8 +141,8 @@ Space::Space() {
         void* got = mmap(want, kArenaHigh - kArenaLow, PROT_NONE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
         if (got == want) return;
-        fprintf(stderr, "acl emulator: cannot reserve the 8 TiB of addresses at 0x%llx (errno %d); "
-                "is there an address space limit (ulimit -v) or a sanitizer?\n",
+        fprintf(stderr, "acl emulator: cannot reserve the 7 TiB of addresses at 0x%llx (errno %d); "
+                "is there an address space limit (ulimit -v)?\n",
                 static_cast<unsigned long long>(at), errno);
         abort();
     };

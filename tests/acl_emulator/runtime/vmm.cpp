@@ -84,7 +84,7 @@ int expected_address(uint64_t want, uint64_t size) {
     if (!settings().profile.chosen_address) return breach(Rule::reserve_chosen, "address 0x%lx", static_cast<unsigned long>(want));
     uint64_t align = 1;
     while (align < size && align < kGiB) align <<= 1;
-    if (want % align || want < kArenaLow || want + size > kArenaHigh) {
+    if (want % align || want < 16 * kTiB || want + size > kArenaHigh) {
         return breach(Rule::reserve_expected, "address 0x%lx, size %lu, alignment wanted %lu",
                       static_cast<unsigned long>(want), static_cast<unsigned long>(size), static_cast<unsigned long>(align));
     }

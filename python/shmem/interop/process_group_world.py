@@ -15,8 +15,10 @@ import ctypes
 import hashlib
 import logging
 import os
+import sys
 import threading
 import time
+import weakref
 from datetime import timedelta
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
@@ -31,6 +33,7 @@ _REUSE = b"reuse"
 _FAILED = b"failed:"
 # Leaving waits for the others so that nobody loses memory under his feet, yet a script must end.
 _LEAVE_SECONDS = 30.0
+_EXIT_SECONDS = 2.0
 _OPTIONS = ("heap", "transport", "interface", "label")
 
 
@@ -44,7 +47,8 @@ class GroupWorld:
         self.pid = os.getpid()
         self.completions = Completions(world.handle)
         self.channels: List[Channel] = []
-        self._made: Dict[Tuple[int, ...], int] = {}  # how many teams each set of ranks has made, equal on its members
+        # How many teams each set of ranks has made, equal on its members; of the world, which several of these may use in turn.
+        self._made: Dict[Tuple[int, ...], int] = _teams.setdefault(world, {})
         self._lock = threading.Lock()
         self._closed = False
         _live.append(self)
@@ -103,6 +107,7 @@ class GroupWorld:
 
 
 _live: List[GroupWorld] = []
+_teams: "weakref.WeakKeyDictionary[Any, Dict[Tuple[int, ...], int]]" = weakref.WeakKeyDictionary()
 _default: Optional[GroupWorld] = None
 
 
@@ -173,7 +178,7 @@ def _open(store: Any, rank: int, size: int, timeout: timedelta, options: Any) ->
     chosen = _chosen(options)
     mine = _borrowable(rank, size) if not chosen else None
     if size == 1:
-        return GroupWorld(mine, False) if mine is not None else GroupWorld(_world.World(0, 1, timeout=seconds, **chosen), True)
+        return _over(mine) if mine is not None else GroupWorld(_world.World(0, 1, timeout=seconds, **chosen), True)
     store.add(f"{prefix}/has", 1 if mine is not None else 0)
     store.add(f"{prefix}/came", 1)
     if rank == 0:
@@ -181,8 +186,16 @@ def _open(store: Any, rank: int, size: int, timeout: timedelta, options: Any) ->
     else:
         word = _await(store, prefix, seconds, size)
     if word == _REUSE:
-        return GroupWorld(mine, False)
+        return _over(mine)
     return GroupWorld(_world.World(rank, size, uid=word, timeout=seconds, **chosen), True)
+
+
+def _over(world: Any) -> GroupWorld:
+    """Groups that borrow one world share its completion thread: two would take each other's completions."""
+    for found in _live:
+        if found.world is world and found.alive:
+            return found
+    return GroupWorld(world, False)
 
 
 def _borrowable(rank: int, size: int) -> Any:
@@ -231,7 +244,12 @@ def _until(true: Any, seconds: float, what: str) -> None:
 
 @atexit.register
 def _leave_at_exit() -> None:
-    """A script may end without destroy_process_group: threads end before the interpreter; peers are told, nobody is waited for."""
-    for world in list(_live):
-        if world.pid == os.getpid():
-            world.close(0.0)
+    """A script may end without destroy_process_group: threads end before the interpreter; peers are told, nobody is waited for.
+
+    What was started and not waited for gets a moment to end, unless the script ends with an exception.
+    """
+    mine = [world for world in _live if world.pid == os.getpid()]
+    for world in mine:
+        if not hasattr(sys, "last_value"):
+            world.completions.settle_all(_EXIT_SECONDS)
+        world.close(0.0)

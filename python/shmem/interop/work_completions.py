@@ -11,6 +11,7 @@ import ctypes
 import logging
 import queue
 import threading
+import time
 from typing import Any, Callable, Dict, List, Optional
 
 from .. import _abi
@@ -143,6 +144,12 @@ class Completions:
             mine = [work for work in self._pending.values() if work._channel is channel]
         for work in mine:
             work.wait()
+
+    def settle_all(self, seconds: float) -> None:
+        """Gives pending operations a moment to end. Blocks: up to that long."""
+        deadline = time.monotonic() + seconds
+        while self._pending and time.monotonic() < deadline:
+            time.sleep(0.002)
 
     def close(self) -> None:
         """Ends the thread and fails what is still pending; the world is closed or will be left. Blocks: at most a slice."""

@@ -11,6 +11,8 @@ import pytest
 import torch
 import torch.distributed as dist
 
+pytestmark = pytest.mark.core  # also over tcp
+
 
 def spin(seconds):
     """Pure Python that calls nothing of ours."""

@@ -8,6 +8,8 @@ import torch
 import torch.distributed as dist
 from layouts import COMPLEX, LAYOUTS, MOVED, OPERATORS, REDUCED, contiguous, defined, operator_of, reference, same, source, strided, transposed
 
+pytestmark = pytest.mark.core  # also over tcp
+
 
 def reductions(ctx, operator):
     """all_reduce, reduce, reduce_scatter, reduce_scatter_tensor of one operator over every dtype and layout."""

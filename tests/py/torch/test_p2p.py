@@ -11,6 +11,8 @@ import torch
 import torch.distributed as dist
 from layouts import same, source, strided
 
+pytestmark = pytest.mark.core  # also over tcp
+
 
 def ring(ctx):
     """Every size and layout around the ring, blocking and not."""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import groups
+import pytest
 import torch
 import torch.distributed as dist
+
+pytestmark = pytest.mark.core  # also over tcp
 
 
 def all_reduce(ctx):

@@ -11,6 +11,8 @@ import pytest
 import torch
 import torch.distributed as dist
 
+pytestmark = pytest.mark.core  # also over tcp
+
 
 def subsets(ctx):
     groups.join(ctx)
@@ -252,6 +254,50 @@ def borrowed(ctx):
 
 def test_borrowed_world(pool):
     pool.run(borrowed)
+
+
+def borrowed_twice(ctx):
+    """Several groups over one borrowed world, beside gloo and one after the other, keep their operations apart."""
+    import shmem
+
+    groups.leave()
+    groups.join(ctx, "gloo")
+    a, b = dist.new_group(backend="shmem"), dist.new_group(backend="shmem")
+    assert a._world is b._world and a._world.world is shmem.current()
+    for turn in range(20):
+        ts = [torch.full((5,), float(turn + ctx.me)), torch.ones(7)]
+        works = [dist.all_reduce(t, group=g, async_op=True) for t, g in zip(ts, (a, b))]
+        done = [work.get_future() for work in works]
+        assert done[1].wait()[0].tolist() == [ctx.n] * 7
+        assert done[0].wait()[0].tolist() == [float(ctx.n * turn + sum(range(ctx.n)))] * 5
+    groups.leave()
+    groups.join(ctx)
+    t = torch.ones(2)
+    dist.all_reduce(t, async_op=True).wait()
+    assert t.tolist() == [ctx.n] * 2
+    groups.leave()
+
+
+def test_borrowed_twice(pair):
+    pair.run(borrowed_twice)
+
+
+def alone(ctx):
+    """A group of one needs nobody."""
+    groups.join(ctx)
+    t = torch.ones(3)
+    for op in (dist.all_reduce, lambda x: dist.broadcast(x, 0), lambda x: dist.all_gather([torch.zeros(3)], x)):
+        op(t)
+    dist.all_reduce(t, async_op=True).wait()
+    dist.barrier()
+    assert t.tolist() == [1.0] * 3
+    groups.leave()
+
+
+def test_alone():
+    from pool import pools
+
+    pools.get(1).run(alone, world=False)
 
 
 def aborted(ctx):

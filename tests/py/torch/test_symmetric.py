@@ -9,6 +9,8 @@ import pytest
 import torch
 import torch.distributed as dist
 
+pytestmark = pytest.mark.core  # also over tcp
+
 
 def windows(ctx, mapped):
     groups.join(ctx)

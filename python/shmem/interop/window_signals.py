@@ -5,7 +5,6 @@ A counter only grows: its owner remembers how much of it he has taken. So a sign
 
 from __future__ import annotations
 
-import ctypes
 import threading
 from datetime import timedelta
 from typing import Any, Dict, List, Optional, Tuple

@@ -6,6 +6,7 @@ from typing import Any, Dict, List
 
 import torch
 import torch.distributed as dist
+
 from data import values
 
 INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)

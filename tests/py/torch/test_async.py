@@ -189,8 +189,6 @@ def test_wait_timeout(pair):
 def failing(ctx):
     """An error reaches wait(), exception() and, as an error, the future."""
     groups.join(ctx)
-    if ctx.me == 1:
-        dist.all_reduce(torch.ones(4), async_op=False) if False else None
     shape = (3,) if ctx.me == 0 else (4,)
     work = dist.all_reduce(torch.ones(shape), async_op=True)
     future = work.get_future()

@@ -190,16 +190,34 @@ assert torch.equal(g, net.module.weight.grad)
 """
 
 
+AGAIN = """
+for _ in range(2):
+    dist.destroy_process_group()
+    dist.init_process_group("shmem")
+    dist.barrier()
+dist.destroy_process_group()
+print("trained")
+"""
+
+FAILS_ONCE = """
+if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0" and dist.get_rank() == 1:
+    os._exit(7)
+dist.barrier()
+dist.destroy_process_group()
+open(os.path.join({folder!r}, "done" + os.environ["RANK"]), "w").close()
+"""
+
+
 def test_torchrun(tmp_path):
     script = tmp_path / "train.py"
-    script.write_text(TRAIN + "for _ in range(2):\n    dist.destroy_process_group()\n    dist.init_process_group('shmem')\n    dist.barrier()\ndist.destroy_process_group()\nprint('trained')\n")
+    script.write_text(TRAIN + AGAIN)
     run = torchrun(script)
     assert run.returncode == 0 and run.stdout.count("trained") == 2, run.stdout + run.stderr
 
 
 def test_torchrun_restarts(tmp_path):
     script = tmp_path / "train.py"
-    script.write_text(TRAIN + f"if os.environ['TORCHELASTIC_RESTART_COUNT'] == '0' and dist.get_rank() == 1:\n    os._exit(7)\ndist.barrier()\ndist.destroy_process_group()\nopen({str(tmp_path)!r} + '/done' + os.environ['RANK'], 'w').write('x')\n")
+    script.write_text(TRAIN + FAILS_ONCE.format(folder=str(tmp_path)))
     run = torchrun(script, "--max-restarts=1")
     assert run.returncode == 0, run.stdout + run.stderr
     assert (tmp_path / "done0").exists() and (tmp_path / "done1").exists()

@@ -16,8 +16,7 @@ def windows(ctx, mapped):
     groups.join(ctx)
     n, me = ctx.n, ctx.me
     c10d, pg = dist.distributed_c10d, dist.group.WORLD
-    for _ in range(me):
-        keep = pg.allocate_tensor(100 + me)  # heaps differ: every rank has its tensor elsewhere
+    keep = [pg.allocate_tensor(100 + k) for k in range(me)]  # heaps differ: every rank has its tensor elsewhere
     t = pg.allocate_tensor(n * 4, dtype=torch.float32)
     t.fill_(-1)
     window = c10d._new_window(t) if groups.NEW else pg.new_window(t)
@@ -44,6 +43,7 @@ def windows(ctx, mapped):
             window.map_remote_tensor(right)
     assert window.get_attr(right) is not None if groups.NEW else True
     window.tensor_deregister()
+    assert len(keep) == me
     with pytest.raises(ValueError, match="no tensor"):
         window.put(torch.zeros(1), right, 0, False)
     with pytest.raises((TypeError, RuntimeError), match="ordinary memory"):

@@ -37,6 +37,8 @@ typedef struct osh_state {
   uintptr_t heap_low;
   uint64_t heap_bytes;
   int32_t level, users; /* thread level; how often init was called */
+  uint64_t round;       /* a number of this init, the same at every PE: part of the keys of our teams */
+  int32_t joined;       /* the world was up before (another face, Python): it outlives our finalize */
 } osh_state;
 extern osh_state osh;
 

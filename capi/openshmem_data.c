@@ -36,8 +36,20 @@ const char *osh_data_obstacle(void) { return osh.nrange ? NULL : obstacle; }
 typedef struct found {
   osh_range range[OSH_MAX_RANGES];
   uint32_t n;
+  int uses_us; /* the program itself is linked against this library */
   uint64_t bytes, layout; /* layout: a hash of sizes and places relative to the program */
 } found;
+
+/* Whether the program names this library among those it needs: an interpreter that loads it later does not, and its own data
+   are none of a SHMEM program's. */
+static int needs_us(const struct dl_phdr_info *info, const ElfW(Dyn) *dynamic) {
+  uintptr_t strings = 0;
+  for (const ElfW(Dyn) *d = dynamic; d->d_tag != DT_NULL; d++)
+    if (d->d_tag == DT_STRTAB) strings = d->d_un.d_ptr < info->dlpi_addr ? info->dlpi_addr + d->d_un.d_ptr : d->d_un.d_ptr;
+  for (const ElfW(Dyn) *d = dynamic; strings && d->d_tag != DT_NULL; d++)
+    if (d->d_tag == DT_NEEDED && strstr((const char *)(strings + d->d_un.d_val), "libshmem")) return 1;
+  return 0;
+}
 
 static int main_program(struct dl_phdr_info *info, size_t size, void *out) {
   (void)size;
@@ -51,6 +63,7 @@ static int main_program(struct dl_phdr_info *info, size_t size, void *out) {
     }
   for (int i = 0; i < info->dlpi_phnum && f->n < OSH_MAX_RANGES; i++) {
     const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+    if (p->p_type == PT_DYNAMIC) f->uses_us = needs_us(info, (const ElfW(Dyn) *)(info->dlpi_addr + p->p_vaddr));
     if (p->p_type != PT_LOAD || !(p->p_flags & PF_W) || p->p_flags & PF_X) continue;
     uintptr_t low = (info->dlpi_addr + p->p_vaddr) & ~(page - 1), high = (info->dlpi_addr + p->p_vaddr + p->p_memsz + page - 1) & ~(page - 1);
     if (relro_low <= low && low < relro_high) low = relro_high; /* read-only since the loader was done */
@@ -112,15 +125,15 @@ static int share(const found *f, uint8_t *twin) {
 }
 
 /* All PEs must have the same layout, else offsets mean nothing: 1 when they have. */
-static int all_alike(const found *f, int wanted) {
+static int all_alike(const found *f, int wanted, const char *unwanted) {
   uint64_t mine[2] = {wanted ? f->bytes : 0, f->layout}, *all = malloc(sizeof mine * (size_t)osh.n);
   if (!all) return 0;
   osh_check("init", gshmem_all_gather(osh.team, mine, all, sizeof mine));
   int alike = wanted && f->bytes > 0;
-  why_not(wanted ? "the program has no writable data" : "SHMEM_STATIC_DATA is 0");
+  why_not(wanted ? "the program has no writable data" : unwanted);
   for (int32_t r = 0; alike && r < osh.n; r++) {
     if (all[2 * r] == mine[0] && all[2 * r + 1] == mine[1]) continue;
-    snprintf(obstacle, sizeof obstacle, "PE %d runs another program (or has SHMEM_STATIC_DATA=0): %llu bytes of data there, %llu at PE %d", r,
+    snprintf(obstacle, sizeof obstacle, "PE %d runs another program, or has SHMEM_STATIC_DATA=0: %llu bytes of data there, %llu at PE %d", r,
              (unsigned long long)all[2 * r], (unsigned long long)mine[0], osh.me);
     alike = 0;
   }
@@ -133,7 +146,11 @@ void osh_data_open(void) {
   found f = look();
   void *twin = NULL;
   osh.nrange = 0;
-  if (!all_alike(&f, !(setting && !strcmp(setting, "0")))) return;
+  int wanted = setting && *setting ? strcmp(setting, "0") != 0 : f.uses_us && !osh.joined;
+  const char *unwanted = setting && *setting ? "SHMEM_STATIC_DATA is 0"
+                         : osh.joined        ? "shmem_init joined a world that was already up; SHMEM_STATIC_DATA=1 asks for them all the same"
+                                             : "the program is not linked against libshmem itself; SHMEM_STATIC_DATA=1 asks for them all the same";
+  if (!all_alike(&f, wanted, unwanted)) return;
   int32_t rc = gshmem_alloc(osh.team, f.bytes, (uint64_t)sysconf(_SC_PAGESIZE), 0, GSHMEM_DEFAULT_TIMEOUT, &block, &twin);
   if (rc) {
     snprintf(obstacle, sizeof obstacle, "no room in the symmetric heap for %llu bytes of variables (raise SHMEM_SYMMETRIC_SIZE): %.120s",

@@ -152,10 +152,37 @@ static void greet(void) {
   fflush(stdout);
 }
 
+/* The one world that is up in this process, 0 when there is none. Several: words, since there is no telling which is meant. */
+static uint64_t world_that_is_up(void) {
+  uint64_t found = 0;
+  for (uint32_t i = 0; i < HOT_MAX_WORLDS; i++) {
+    hot_world *w = atomic_load_explicit(&hot_worlds[i], memory_order_acquire); /* partner: hot_world_publish */
+    uint64_t handle = w ? atomic_load_explicit(&w->handle, memory_order_acquire) : 0;
+    if (handle && found) osh_die("init", "several worlds are up in this process; finalize all but one before shmem_init");
+    if (handle) found = handle;
+  }
+  return found;
+}
+
+/* A world that is up gets a team of our own over all its PEs, which the other users of the world know nothing of. */
+static void join(uint64_t world) {
+  osh.world = world;
+  osh.joined = 1;
+  int32_t size = gshmem_n_pes(world), *pe = malloc(sizeof *pe * (size_t)(size > 0 ? size : 1));
+  if (!pe) osh_die("init", "no memory for the table of %d PEs", size);
+  for (int32_t i = 0; i < size; i++) pe[i] = i;
+  osh_check("init", gshmem_team_create(world, pe, size, 0x501b000000000000ull ^ osh.round, GSHMEM_DEFAULT_TIMEOUT, &osh.team));
+  free(pe);
+}
+
 static void come_up(void) {
   gshmem_options options = {.size = sizeof options, .me = -1, .n = -1};
   gshmem_heap_stat heap = {.size = sizeof heap};
-  osh_check("init", gshmem_init(&options, &osh.world, &osh.team));
+  uint64_t up = world_that_is_up();
+  static uint64_t rounds; /* guarded by life */
+  osh.round = ++rounds;
+  if (up) join(up);
+  else osh_check("init", gshmem_init(&options, &osh.world, &osh.team));
   osh.me = gshmem_my_pe(osh.world);
   osh.n = gshmem_n_pes(osh.world);
   osh_check("init", gshmem_heap_stats(osh.world, &heap));
@@ -203,7 +230,7 @@ void shmem_finalize(void) {
   osh_memory_close();
   osh_sets_close();
   osh_teams_close();
-  int32_t rc = gshmem_finalize(osh.world, -1);
+  int32_t rc = osh.joined ? gshmem_team_destroy(osh.team) : gshmem_finalize(osh.world, -1);
   if (rc) osh_say("finalize", "%s", gshmem_last_error());
   osh = (osh_state){0};
   pthread_mutex_unlock(&life);

@@ -35,7 +35,7 @@ static set *make(const char *op, int start, int log_stride, int size) {
   }
   if (s->team.me < 0) osh_die(op, "this PE is not in the active set (PE_start %d, logPE_stride %d, PE_size %d)", start, log_stride, size);
   /* Sets with equal members have equal numbers, and each is made once: the number is the key. */
-  uint64_t key = 0x5e75000000000000ull | (uint64_t)log_stride << 40 | (uint64_t)(uint32_t)start;
+  uint64_t key = (0x5e75000000000000ull | (uint64_t)log_stride << 40 | (uint64_t)(uint32_t)start) ^ osh.round << 32;
   osh_check(op, gshmem_team_create(osh.world, pe, size, key, GSHMEM_DEFAULT_TIMEOUT, &s->team.handle));
   return s;
 }
@@ -58,11 +58,12 @@ osh_team *osh_set(const char *op, int start, int log_stride, int size) {
   return &s->team;
 }
 
-/* The native teams end with the world; this forgets them. */
+/* The native teams end with the world; where that goes on, they end here. */
 void osh_sets_close(void) {
   set *s = atomic_exchange(&sets, NULL);
   while (s) {
     set *next = s->next;
+    if (osh.joined) osh_status("finalize", gshmem_team_destroy(s->team.handle));
     free(s->team.pe);
     free(s);
     s = next;

@@ -82,15 +82,18 @@ void osh_teams_open(void) {
     pe[shared++] = i;
   }
   uint64_t handle;
-  osh_check("init", gshmem_team_create(osh.world, pe, shared, 0x5a12ed0000000000ull, GSHMEM_DEFAULT_TIMEOUT, &handle));
+  osh_check("init", gshmem_team_create(osh.world, pe, shared, 0x5a12ed0000000000ull ^ osh.round, GSHMEM_DEFAULT_TIMEOUT, &handle));
   fixed_team((uintptr_t)SHMEM_TEAM_SHARED, handle, me, pe, shared);
   free(pe);
 }
 
-/* The native teams end with their world. */
+/* The native teams end with their world; where that goes on, they end here, all but the world team, which is osh.team. */
 void osh_teams_close(void) {
-  for (uint32_t i = 0; i < OSH_MAX_TEAMS; i++)
-    if (osh_teams[i] && osh_teams[i]->value) team_forget(osh_teams[i]);
+  for (uint32_t i = 0; i < OSH_MAX_TEAMS; i++) {
+    if (!osh_teams[i] || !osh_teams[i]->value) continue;
+    if (osh.joined && osh_teams[i]->handle != osh.team) osh_status("finalize", gshmem_team_destroy(osh_teams[i]->handle));
+    team_forget(osh_teams[i]);
+  }
   for (uint32_t i = 0; i < OSH_MAX_CTXS; i++) {
     if (!ctxs[i] || !ctxs[i]->value) continue;
     free(ctxs[i]->pe);

@@ -107,7 +107,7 @@ def test_misuse_ends_the_job_in_words(programs, how, words):
 
 
 def test_static_data_can_be_refused(programs):
-    done = run(2, programs("exits"), "bad-pe", SHMEM_STATIC_DATA="0")
+    done = run(2, programs("exits"), "again", SHMEM_STATIC_DATA="0")
     assert done.returncode == 1 and "SHMEM_STATIC_DATA is 0" in done.stderr, done.stderr
 
 
@@ -116,3 +116,28 @@ def test_the_compiler_command_is_shown():
     assert done.returncode == 0 and "openshmem" in done.stdout and "-lshmem" not in done.stdout
     done = subprocess.run([sys.executable, "-m", "shmem.cli.cc", "--show", "a.c"], env=environment(), capture_output=True, text=True)
     assert "-lshmem" in done.stdout and "-Wl,-rpath," in done.stdout
+
+
+JOINING = """
+import ctypes, os, shmem
+shmem.init()
+me, n = shmem.my_pe(), shmem.n_pes()
+dll = ctypes.CDLL(shmem._lib.library_path())
+dll.shmem_malloc.restype = ctypes.c_void_p
+for round in range(2):
+    dll.shmem_init()
+    assert (dll.shmem_my_pe(), dll.shmem_n_pes()) == (me, n)
+    p = dll.shmem_malloc(ctypes.c_size_t(8))
+    dll.shmem_long_p(ctypes.c_void_p(p), ctypes.c_long(me + 40), (me + 1) % n)
+    dll.shmem_barrier_all()
+    assert ctypes.c_long.from_address(p).value == (me - 1) % n + 40
+    dll.shmem_finalize()
+    shmem.barrier()
+shmem.finalize()
+print("joined")
+"""
+
+
+def test_init_joins_the_world_of_python():
+    done = run(2, sys.executable, "-c", JOINING, timeout=60)
+    assert done.returncode == 0 and done.stdout.split() == ["joined", "joined"], done.stderr

@@ -117,7 +117,16 @@ _SURFACE: Dict[str, str] = {
     "_team": "Team",
     "_world": "World abort current finalize heap_stats info init is_initialized my_pe n_pes",
 }
-_SUBMODULES = ("interop", "symm")
+_SUBMODULES = ("compat", "core", "interop", "symm")
+# Ascend SHMEM's own names (shmem.compat has them all); they are no part of `from shmem import *`.
+_ASCEND = (
+    "InitAttr InitStatus OpEngineType OptionalAttr aclshmem_align aclshmem_calloc aclshmem_create_tensor aclshmem_finalize aclshmem_finialize "
+    "aclshmem_free aclshmem_free_tensor aclshmem_get_unique_id aclshmem_getmem aclshmem_getmem_nbi aclshmem_global_exit aclshmem_info_get_name "
+    "aclshmem_info_get_version aclshmem_init aclshmem_init_using_unique_id aclshmem_malloc aclshmem_ptr aclshmem_putmem aclshmem_putmem_nbi "
+    "aclshmem_signal_wait_until aclshmem_team_get_config aclshmemx_get_heap_base aclshmemx_init_status aclshmemx_putmem_signal "
+    "aclshmemx_putmem_signal_nbi calc_nbytes construct_tensor_from_ptr get_ffts_config pe_count set_conf_store_tls set_conf_store_tls_key "
+    "set_extern_logger set_log_level team_destroy team_my_pe team_n_pes team_split_2d team_split_strided team_translate_pe _NATIVE_LOADED"
+)
 _HOME = {name: module for module, names in _SURFACE.items() for name in names.split()}
 
 __all__ = sorted(_HOME) + ["__version__"]  # noqa: PLE0605
@@ -134,7 +143,9 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(f"{__name__}.{home}"), name)
         globals()[name] = value
         return value
-    if name in _SUBMODULES:
+    if name in _ASCEND.split():
+        return getattr(importlib.import_module(f"{__name__}.compat"), name)
+    if name in _SUBMODULES or name == "_pyshmem":
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -74,7 +74,14 @@ class World:
         """
         if self._closed:
             return
-        _call.start(library().finalize_start, (self.handle, _call.timeout_ns(timeout)), 0, "finalize")
+        try:
+            _call.start(library().finalize_start, (self.handle, _call.timeout_ns(timeout)), 0, "finalize")
+        except ShmemError:  # it says who did not come; the world is closed all the same
+            self._end()
+            raise
+        self._end()
+
+    def _end(self) -> None:
         self._closed = True
         _forget(self)
 
@@ -258,8 +265,19 @@ def is_initialized() -> bool:
     return _current is not None and _current.alive
 
 
-def my_pe() -> int:
-    """This PE's number in the current world. Does not block."""
+def my_pe(team: Optional[int] = None) -> int:
+    """This PE's number in the current world. Does not block.
+
+    Without a world of shmem.init it is the number in an instance that shmem.aclshmem_init made, and `team` is a team of such an instance.
+    """
+    if team is not None or _current is None:
+        from . import _ascend
+
+        if team is not None:
+            return int(_ascend.bind("aclshmem_team_my_pe", "i32")(team))
+        numbers = _ascend.pe_numbers()
+        if numbers is not None:
+            return numbers[0]
     handle = current().handle
     return _call.check(library().my_pe(handle), "my_pe")
 

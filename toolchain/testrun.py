@@ -121,6 +121,7 @@ def run_py(options: argparse.Namespace) -> List[Tally]:
         if options.quick:
             env["SHMEM_TEST_SIZES"] = "2,3"
         tallies.append(run_pytest(f"py {transport}", per, env, []))
+        tallies.append(run_pytest(f"ascend {transport}", [os.path.join(folder, "compat")], env, []))
     return tallies
 
 

@@ -108,7 +108,7 @@ def test_core_by_unique_id_as_upstream_writes_it(n, tmp_path):
     core.signal_op(signal, 100, core.direct.SignalOp.SIGNAL_ADD, NEXT, stream=0)
     core.signal_wait(signal, 107, core.direct.ComparisonType.CMP_GE, 0)
     compat.stream_synchronize(0)
-    core.put(back, value, NEXT)
+    core.put(into, value, NEXT)  # the same again, as others may still look
     core.quiet(0)
     for call in (lambda: core.quiet(None), lambda: core.signal_op(signal, 1, 0, 0), lambda: core.init(rank=0), lambda: core.buffer(8, release=True)):
         try: call()

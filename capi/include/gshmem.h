@@ -118,7 +118,7 @@ GSHMEM_API int32_t gshmem_completions_wait(uint64_t world, int64_t slice_ns, uin
 
 /* Makes the unique id of a new job: the caller will be PE 0 and listens from now on (until the job is up, or the process ends).
    Hand the bytes to the other PEs by any broadcast; they hold the job's secret, so keep them private.
-   `interface` chooses the interface or address to listen on; NULL: loopback and every other usable one as candidates.
+   `interface` chooses the interface or address to listen on, or is an exact address:port; NULL: loopback and every other usable one as candidates.
    Threads: any. Collective: no. Blocks: no. */
 GSHMEM_API int32_t gshmem_uid_create(const char *interface, uint8_t uid_out[GSHMEM_UID_BYTES]);
 

@@ -176,6 +176,10 @@ def test_global_exit_ends_every_pe(build, n):
     assert [code for code, _, _ in run(build("exits.c"), n, timeout=20)] == [23] * n
 
 
+def test_as_many_instances_as_there_can_be(build):
+    good(build("many.c"), 1)
+
+
 def test_init_through_mpi(build):
     if not (shutil.which("mpicc") and shutil.which("mpirun")):
         pytest.skip("no MPI")

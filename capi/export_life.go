@@ -71,6 +71,12 @@ func goshmem_init_start(o *C.gshmem_options, slice C.int64_t, out *C.uint64_t) C
 				wh, th := all.addWorld(w)
 				return [4]uint64{wh, th}, nil
 			},
+			drop: func(words [4]uint64) { // leaving must not keep the caller
+				go func() {
+					_ = w.Finalize(0)
+					all.removeWorld(words[0])
+				}()
+			},
 		}
 		p.r = world.Background(func(why error) {
 			cancel(why)

@@ -21,7 +21,10 @@ func goshmem_alloc_start(th, bytes, align C.uint64_t, flags C.uint32_t, timeout,
 		if err != nil {
 			return err
 		}
-		p := &pending{r: r, finish: func() ([4]uint64, error) { return nameBlock(block()), nil }, drop: func() { block().Drop() }}
+		p := &pending{r: r, finish: func() ([4]uint64, error) { return nameBlock(block()), nil }, drop: func(words [4]uint64) {
+			all.blocks.remove(words[0])
+			block().Drop()
+		}}
 		return handWords(p, out)
 	})
 }

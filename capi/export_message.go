@@ -15,7 +15,11 @@ func goshmem_send(th C.uint64_t, data unsafe.Pointer, n C.uint64_t, dst C.int32_
 		if err != nil {
 			return err
 		}
-		r, err := t.Send(bytesAt(data, n), int(dst), int64(tag), how(flags), int64(timeout), time.Duration(slice))
+		bytes, err := bytesAt("send", data, n)
+		if err != nil {
+			return err
+		}
+		r, err := t.Send(bytes, int(dst), int64(tag), how(flags), int64(timeout), time.Duration(slice))
 		if err != nil {
 			return err
 		}
@@ -30,7 +34,11 @@ func goshmem_recv(th C.uint64_t, data unsafe.Pointer, n C.uint64_t, src C.int32_
 		if err != nil {
 			return err
 		}
-		r, err := t.Recv(bytesAt(data, n), int(src), int64(tag), how(flags), int64(timeout), time.Duration(slice))
+		bytes, err := bytesAt("recv", data, n)
+		if err != nil {
+			return err
+		}
+		r, err := t.Recv(bytes, int(src), int64(tag), how(flags), int64(timeout), time.Duration(slice))
 		if err != nil {
 			return err
 		}

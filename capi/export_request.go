@@ -77,6 +77,7 @@ func goshmem_request_result(h C.uint64_t, out *C.uint64_t, n C.uint32_t) C.int32
 		if err != nil {
 			return err
 		}
+		p.fetched.Store(true)
 		for i := range min(int(n), len(words)) {
 			unsafe.Slice(out, int(n))[i] = C.uint64_t(words[i])
 		}
@@ -91,7 +92,7 @@ func goshmem_request_release(h C.uint64_t) C.int32_t {
 		if !ok {
 			return status.New(status.StaleHandle, "request_release", "no request has handle %#x: it was released, or never was", uint64(h))
 		}
-		p.r.Release()
+		p.release()
 		return nil
 	})
 }
@@ -102,6 +103,9 @@ func goshmem_completions_wait(wh C.uint64_t, slice C.int64_t, out *C.uint64_t, m
 		w, err := all.world(uint64(wh), "completions_wait")
 		if err != nil {
 			return err
+		}
+		if max == 0 {
+			return status.New(status.InvalidArgument, "completions_wait", "max is 0; give room for at least one request")
 		}
 		rs, err := w.Completions(time.Duration(slice), int(max))
 		if err != nil {

@@ -8,15 +8,19 @@ import (
 	"unsafe"
 
 	"goshmem/gocore/fabric"
+	"goshmem/gocore/status"
 )
 
 // bytesAt is the caller's memory for the time of the call.
-func bytesAt(p unsafe.Pointer, n C.uint64_t) []byte {
+func bytesAt(op string, p unsafe.Pointer, n C.uint64_t) ([]byte, error) {
 	if n == 0 {
-		return nil
+		return nil, nil
+	}
+	if p == nil {
+		return nil, status.New(status.InvalidArgument, op, "the address of %d bytes of this process is NULL", uint64(n))
 	}
 	const most = 1 << 47 // no address space holds more: the range check that follows refuses it, and Slice must not panic
-	return unsafe.Slice((*byte)(p), int(min(uint64(n), most)))
+	return unsafe.Slice((*byte)(p), int(min(uint64(n), most))), nil
 }
 
 //export goshmem_put
@@ -26,7 +30,11 @@ func goshmem_put(wh C.uint64_t, dst, src unsafe.Pointer, n C.uint64_t, pe C.int3
 		if err != nil {
 			return err
 		}
-		return w.Put(uintptr(dst), bytesAt(src, n), int(pe))
+		data, err := bytesAt("put", src, n)
+		if err != nil {
+			return err
+		}
+		return w.Put(uintptr(dst), data, int(pe))
 	})
 }
 
@@ -37,7 +45,11 @@ func goshmem_get(wh C.uint64_t, dst, src unsafe.Pointer, n C.uint64_t, pe C.int3
 		if err != nil {
 			return err
 		}
-		return w.Get(bytesAt(dst, n), uintptr(src), int(pe))
+		data, err := bytesAt("get", dst, n)
+		if err != nil {
+			return err
+		}
+		return w.Get(data, uintptr(src), int(pe))
 	})
 }
 
@@ -48,13 +60,23 @@ func goshmem_iput(wh C.uint64_t, dst, src unsafe.Pointer, ds, ss C.int64_t, elem
 		if err != nil {
 			return err
 		}
+		if err := w.CheckStrided("iput", uintptr(dst), int64(ds), int64(ss), uint64(elem), uint64(count), int(pe)); err != nil {
+			return err
+		}
+		if elem == 0 {
+			return nil
+		}
 		for i := range int64(count) {
-			from := unsafe.Add(src, i*int64(ss)*int64(elem))
-			if err := w.Put(uintptr(int64(uintptr(dst))+i*int64(ds)*int64(elem)), bytesAt(from, elem), int(pe)); err != nil {
+			data, err := bytesAt("iput", src, elem)
+			if err == nil {
+				err = w.Put(uintptr(int64(uintptr(dst))+i*int64(ds)*int64(elem)), data, int(pe))
+			}
+			if err != nil {
 				return err
 			}
+			src = unsafe.Add(src, int64(ss)*int64(elem))
 		}
-		return w.CheckPE("iput", int(pe))
+		return nil
 	})
 }
 
@@ -65,13 +87,23 @@ func goshmem_iget(wh C.uint64_t, dst, src unsafe.Pointer, ds, ss C.int64_t, elem
 		if err != nil {
 			return err
 		}
+		if err := w.CheckStrided("iget", uintptr(src), int64(ss), int64(ds), uint64(elem), uint64(count), int(pe)); err != nil {
+			return err
+		}
+		if elem == 0 {
+			return nil
+		}
 		for i := range int64(count) {
-			to := unsafe.Add(dst, i*int64(ds)*int64(elem))
-			if err := w.Get(bytesAt(to, elem), uintptr(int64(uintptr(src))+i*int64(ss)*int64(elem)), int(pe)); err != nil {
+			data, err := bytesAt("iget", dst, elem)
+			if err == nil {
+				err = w.Get(data, uintptr(int64(uintptr(src))+i*int64(ss)*int64(elem)), int(pe))
+			}
+			if err != nil {
 				return err
 			}
+			dst = unsafe.Add(dst, int64(ds)*int64(elem))
 		}
-		return w.CheckPE("iget", int(pe))
+		return nil
 	})
 }
 
@@ -92,6 +124,9 @@ func goshmem_g(wh C.uint64_t, src unsafe.Pointer, width, pe C.int32_t, out *C.ui
 		w, err := all.world(uint64(wh), "g")
 		if err != nil {
 			return err
+		}
+		if out == nil {
+			return status.New(status.InvalidArgument, "g", "value_out is NULL")
 		}
 		v, err := w.G(uintptr(src), int(width), int(pe))
 		if err == nil {
@@ -130,6 +165,9 @@ func goshmem_atomic(wh C.uint64_t, op, width C.int32_t, target unsafe.Pointer, o
 		if err != nil {
 			return err
 		}
+		if op < 0 || op > 255 {
+			op = 0 // none either, and does not become one when cut to a byte
+		}
 		v, err := w.Atomic(uintptr(target), fabric.Atomic{Op: fabric.AtomicOp(op), Width: int(width), Operand: uint64(operand),
 			Compare: uint64(compare), NoReply: old == nil}, int(pe))
 		if err == nil && old != nil {
@@ -146,7 +184,11 @@ func goshmem_put_signal(wh C.uint64_t, dst, src unsafe.Pointer, n C.uint64_t, si
 		if err != nil {
 			return err
 		}
-		return w.PutSignal(uintptr(dst), bytesAt(src, n), uintptr(unsafe.Pointer(sig)), int(op), uint64(value), int(pe))
+		data, err := bytesAt("put_signal", src, n)
+		if err != nil {
+			return err
+		}
+		return w.PutSignal(uintptr(dst), data, uintptr(unsafe.Pointer(sig)), int(op), uint64(value), int(pe))
 	})
 }
 

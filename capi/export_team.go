@@ -7,6 +7,7 @@ import (
 	"time"
 	"unsafe"
 
+	"goshmem/gocore/status"
 	"goshmem/gocore/world"
 )
 
@@ -47,7 +48,10 @@ func goshmem_team_create_start(wh C.uint64_t, pes *C.int32_t, n C.int32_t, key C
 		if err != nil {
 			return err
 		}
-		list := make([]int, max(0, int(n)))
+		if n < 1 || int(n) > w.N() || pes == nil {
+			return status.New(status.InvalidArgument, "team_create", "a list of %d PEs at %p; this world has %d, and a team has at least one", int32(n), pes, w.N())
+		}
+		list := make([]int, int(n))
 		for i, pe := range unsafe.Slice(pes, len(list)) {
 			list[i] = int(pe)
 		}
@@ -66,10 +70,11 @@ func newTeams(r *world.Request, made func() []*world.Team) *pending {
 			words[i] = all.addTeam(t)
 		}
 		return words, nil
-	}, drop: func() {
+	}, drop: func([4]uint64) {
 		for _, t := range made() {
 			if t != nil {
-				t.Destroy()
+				all.removeTeam(t.Handle())
+				_ = t.Destroy() // it is no world team
 			}
 		}
 	}}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"goshmem/gocore/bootstrap"
 	"goshmem/gocore/status"
@@ -28,11 +29,13 @@ var all = objects{worlds: map[uint64]*world.World{}, teams: map[uint64]*world.Te
 type pending struct {
 	r      *world.Request
 	finish func() ([4]uint64, error)
-	drop   func()
+	drop   func(words [4]uint64)
 
 	once  sync.Once
 	words [4]uint64
 	err   error
+
+	fetched atomic.Bool // the result words were handed out
 }
 
 // settle gives the end of a finished request; asked again it answers the same.
@@ -45,6 +48,20 @@ func (p *pending) settle() ([4]uint64, error) {
 		}
 	})
 	return p.words, p.err
+}
+
+// release ends the request for its caller. What it made and nobody fetched (Ctrl-C came in between) is undone: nobody else could.
+func (p *pending) release() {
+	p.r.Release()
+	if p.drop == nil || p.fetched.Load() {
+		return
+	}
+	if ended, err := p.r.Wait(0); !ended || err != nil {
+		return
+	}
+	if words, err := p.settle(); err == nil {
+		p.drop(words)
+	}
 }
 
 func (o *objects) world(h uint64, op string) (*world.World, error) {

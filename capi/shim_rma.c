@@ -18,11 +18,11 @@
   } while (0)
 
 int32_t gshmem_put(uint64_t world, void *dst, const void *src, uint64_t bytes, int32_t pe) {
-  FINISH(hot_h_put(world, dst, src, bytes, pe), goshmem_put(world, dst, (void *)src, bytes, pe));
+  FINISH(HOT_LIKELY(src || !bytes) ? hot_h_put(world, dst, src, bytes, pe) : GSHMEM_EINVAL, goshmem_put(world, dst, (void *)src, bytes, pe));
 }
 
 int32_t gshmem_get(uint64_t world, void *dst, const void *src, uint64_t bytes, int32_t pe) {
-  FINISH(hot_h_get(world, dst, src, bytes, pe), goshmem_get(world, dst, (void *)src, bytes, pe));
+  FINISH(HOT_LIKELY(dst || !bytes) ? hot_h_get(world, dst, src, bytes, pe) : GSHMEM_EINVAL, goshmem_get(world, dst, (void *)src, bytes, pe));
 }
 
 /* Mapped memory is written at once, so an nbi put is a put there; elsewhere the transport has taken the bytes on return. */
@@ -73,7 +73,7 @@ int32_t gshmem_p(uint64_t world, void *dst, uint64_t value, int32_t width, int32
 }
 
 int32_t gshmem_g(uint64_t world, const void *src, int32_t width, int32_t pe, uint64_t *value_out) {
-  FINISH(hot_h_g(world, src, width, pe, value_out), goshmem_g(world, (void *)src, width, pe, value_out));
+  FINISH(HOT_LIKELY(value_out != NULL) ? hot_h_g(world, src, width, pe, value_out) : GSHMEM_EINVAL, goshmem_g(world, (void *)src, width, pe, value_out));
 }
 
 int32_t gshmem_atomic(uint64_t world, int32_t op, int32_t width, void *target, uint64_t operand, uint64_t compare, int32_t pe, uint64_t *old_out) {
@@ -82,7 +82,7 @@ int32_t gshmem_atomic(uint64_t world, int32_t op, int32_t width, void *target, u
 }
 
 int32_t gshmem_put_signal(uint64_t world, void *dst, const void *src, uint64_t bytes, uint64_t *signal, uint64_t value, int32_t signal_op, int32_t pe) {
-  FINISH(hot_h_put_signal(world, dst, src, bytes, signal, value, signal_op, pe),
+  FINISH(HOT_UNLIKELY(!src && bytes) ? GSHMEM_EINVAL : hot_h_put_signal(world, dst, src, bytes, signal, value, signal_op, pe),
          goshmem_put_signal(world, dst, (void *)src, bytes, signal, value, signal_op, pe));
 }
 
@@ -106,6 +106,8 @@ static int compare_code(int32_t cmp, int32_t is_signed) {
 }
 
 int32_t gshmem_test(uint64_t world, const void *word, int32_t width, int32_t is_signed, int32_t cmp, uint64_t value, int32_t *true_out) {
+  REFUSE_FORKED();
+  if (HOT_UNLIKELY(!true_out)) return errtext_fail(GSHMEM_EINVAL, "test: true_out is NULL");
   int code = compare_code(cmp, is_signed);
   int32_t rc = code < 0 ? GSHMEM_EINVAL : hot_h_test(world, word, width, code, widen(value, width, is_signed), true_out);
   FINISH(rc, goshmem_wait_refuse(world, (void *)word, width, cmp));

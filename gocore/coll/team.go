@@ -159,11 +159,16 @@ func (t *Team) died(err error) {
 	}
 }
 
-// Close ends the team's table here and gives its stage back. Requests must be over; one that is not is given `patience`.
+// Close ends the team's table here and gives its stage back. Requests must be over; a thread of C inside one is told to come out and given `patience`.
 // false: something still runs, and its memory stays taken. Reclaim ends the rest.
 func (t *Team) Close(patience time.Duration) bool {
-	if t.hot != nil && !t.hot.Close(patience) {
-		return false
+	if t.hot != nil && !t.hot.Close(0) {
+		// A thread of C is inside. It sees poison, and so do the members that wait with it.
+		t.hot.PoisonAll(status.Canceled, t.cfg.Me, t.hot.Seq())
+		t.cfg.World.RaiseAlarm()
+		if !t.hot.Close(patience) {
+			return false
+		}
 	}
 	select {
 	case <-t.turn:

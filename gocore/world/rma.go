@@ -3,6 +3,8 @@ package world
 import (
 	"context"
 	"encoding/binary"
+	"math"
+	"math/big"
 	"time"
 
 	"goshmem/gocore/fabric"
@@ -90,6 +92,28 @@ func checkWidth(op string, width int) error {
 		return nil
 	}
 	return status.New(status.InvalidArgument, op, "width %d is none of 1, 2, 4, 8", width)
+}
+
+// CheckStrided refuses a strided access that leaves the heap at the peer, or whose numbers leave 64 bits, before anything moves.
+// at and stride are of the symmetric side, other is the stride of the caller's memory; both in elements.
+func (w *World) CheckStrided(op string, at uintptr, stride, other int64, elem, count uint64, pe int) error {
+	if err := w.CheckPE(op, pe); err != nil || elem == 0 || count == 0 {
+		return err
+	}
+	reach := new(big.Int).Mul(big.NewInt(stride), new(big.Int).SetUint64(elem))
+	reach.Mul(reach, new(big.Int).SetUint64(count-1))
+	far := new(big.Int).Mul(big.NewInt(other), new(big.Int).SetUint64(elem))
+	far.Mul(far, new(big.Int).SetUint64(count-1))
+	if !reach.IsInt64() || !far.IsInt64() || count > math.MaxInt64 || elem > math.MaxInt64 {
+		return status.New(status.NotSymmetric, op, "%d elements of %d bytes with strides %d and %d do not fit any address space", count, elem, stride, other)
+	}
+	last := uintptr(int64(at) + reach.Int64())
+	for _, end := range []uintptr{at, last} {
+		if _, err := w.addr(op, end, elem, pe); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // P stores one value at the peer and wakes its waiters. Aligned words of 4 and 8 bytes are never torn.

@@ -96,6 +96,9 @@ API_KERNEL(api_engine, sizeof(Four))
     aclshmemx_mte_put_nbi<float>(dst, src, local<float>(40960, 32), 50, pe, 4); // one window of 32 bytes
     non_contiguous_copy_param rows{7, 3, 5, 4};
     aclshmemx_mte_put_nbi<float>(gm<float>(f.b + 1024), gm<float>(f.a), window, 4096, rows, pe, 1);
+    non_contiguous_copy_param nothing{7, 0, 5, 4}, none{0, 3, 5, 4};
+    aclshmemx_mte_put_nbi<float>(gm<float>(f.b + 1024), gm<float>(f.a), window, 4096, nothing, pe, 1);
+    aclshmemx_mte_put_nbi<float>(gm<float>(f.b + 1024), gm<float>(f.a), window, 4096, none, pe, 1);
     aclshmemx_mte_quiet();
     aclshmemx_set_mte_config(65536, 64, 5);
     aclshmem_float_put(gm<float>(f.b + 1200), gm<float>(f.a), 100, pe);

@@ -20,8 +20,8 @@ namespace gshmem {
 
 using AscendC::HardEvent;
 
-constexpr uint32_t MAX_PIECE = 2097120;  // DataCopyPad's limit, in whole UB blocks
-constexpr uint32_t MAX_ROWS = 4095;
+// DataCopyPad's limits of 2097151 bytes and 4095 rows need no check here: half a unified buffer is
+// at most 124 KiB, which is less in both counts.
 
 ACLSHMEM_DEVICE uint64_t round_up(uint64_t v, uint64_t to) { return (v + to - 1) / to * to; }
 
@@ -61,10 +61,7 @@ template <typename T> ACLSHMEM_DEVICE void store_rows(uint64_t gm, uint32_t ub, 
 class Stage {
 public:
     ACLSHMEM_DEVICE Stage(uint32_t offset, uint32_t bytes, uint32_t event)
-        : offset_(offset), half_(bytes >= 64 ? bytes / 64 * 32 : bytes / 32 * 32), two_(bytes >= 64), event_(event)
-    {
-        if (half_ > MAX_PIECE) half_ = MAX_PIECE;
-    }
+        : offset_(offset), half_(bytes >= 64 ? bytes / 64 * 32 : bytes / 32 * 32), two_(bytes >= 64), event_(event) {}
     ACLSHMEM_DEVICE uint32_t half() const { return half_; }
 
     // `pieces`: how many calls of piece() follow; at least one.
@@ -130,8 +127,7 @@ ACLSHMEM_DEVICE void copy_gm_rows(uint64_t dst, uint64_t src, uint64_t rows, uin
     Stage s(ub, ub_bytes, event);
     const int64_t row = static_cast<int64_t>(row_bytes);
     const bool plain = dst_step >= row && src_step >= row && dst_step - row <= 0xffffffffll && src_step - row <= 0xffffffffll;
-    uint64_t per = plain ? s.half() / round_up(row_bytes, 32) : 0;
-    if (per > MAX_ROWS) per = MAX_ROWS;
+    const uint64_t per = plain ? s.half() / round_up(row_bytes, 32) : 0;
     s.begin(per > 1 ? (rows + per - 1) / per : rows * ((row_bytes + stage_step<T>(s) - 1) / stage_step<T>(s)));
     for (uint64_t i = 0; i < rows;) {
         const uint64_t to = dst + static_cast<uint64_t>(dst_step * static_cast<int64_t>(i));

@@ -54,7 +54,7 @@ make_venv() {
   [ -f "$stamp" ] && return
   say "making $dir with $torch (once; about 5 GB with torch's own dependencies)"
   [ -x "$dir/bin/python" ] || "$(base_python)" -m venv "$dir"
-  "$dir/bin/python" -m pip install --quiet --upgrade "pip>=23" "setuptools>=70.1" wheel
+  "$dir/bin/python" -m pip install --quiet --upgrade "pip>=23" "setuptools>=77" wheel
   "$dir/bin/python" -m pip install --progress-bar on "$torch" "numpy" "scikit-learn" "rich" "pytest" "hypothesis" "mypy" "ruff"
   touch "$stamp"
 }

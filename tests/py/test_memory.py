@@ -66,6 +66,7 @@ def test_size_zero(pool):
 
 
 def zero_again(ctx):
+    gc.collect()
     shmem.collect()
     base = shmem.heap_stats()["used"]
     for _ in range(20):

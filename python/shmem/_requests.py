@@ -16,8 +16,7 @@ _kept: Dict[int, Any] = {}  # request -> operands of requests whose Request obje
 
 def keep_until_done(handle: int, operands: Any) -> None:
     """Keeps the operands of a forgotten request; they are looked at again at the next asynchronous call."""
-    with _guard:
-        _kept[handle] = operands
+    _kept[handle] = operands  # no lock: a collection may run this inside of reap, on its very thread
 
 
 def reap() -> None:
@@ -47,6 +46,7 @@ class Request:
         self._error: Optional[BaseException] = None
         self._pid = os.getpid()
         self._getpid = os.getpid
+        self._ending = threading.Lock()
         if handle == 0:
             self._end(0)
 
@@ -71,22 +71,30 @@ class Request:
 
     def cancel(self) -> None:
         """Gives the operation up: a receive is withdrawn, a collective ends its team. Does not block."""
-        if self._handle:
-            library().request_release(self._handle)
-            self._handle = 0
-            from ._errors import CanceledError
+        from ._errors import CanceledError
 
-            self._error = CanceledError(f"{self.operation}: canceled by this process", operation=self.operation)
-            self._operands = None
+        with self._ending:
+            if self._handle:
+                handle, self._handle = self._handle, 0
+                library().request_release(handle)
+                self._error = CanceledError(f"{self.operation}: canceled by this process", operation=self.operation)
+                self._operands = None
 
     def _advance(self, slice_ns: int) -> bool:
-        if not self._handle:
-            return True
-        status = library().request_wait(self._handle, slice_ns)
+        handle = self._handle
+        if not handle:
+            return self._settled()
+        status = library().request_wait(handle, slice_ns)
         if status == _PENDING:
             return False
-        self._end(status)
+        with self._ending:  # another thread may have seen the end first, and released the handle
+            if self._handle:
+                self._end(status)
         return True
+
+    def _settled(self) -> bool:
+        with self._ending:  # the thread that took the handle may still be making the result
+            return True
 
     def _end(self, status: int) -> None:
         handle, self._handle = self._handle, 0

@@ -40,6 +40,7 @@ ENGINE_KERNEL(engine_rdma)
         if (aclshmemx_roce_atomic_compare_swap<int32_t>(gm<int32_t>(f.c + 16), 9, 11, me) != 9) AscendC::Trap();
         if (aclshmemx_roce_atomic_fetch<int32_t>(gm<int32_t>(f.c + 16), me) != 11) AscendC::Trap();
     }
+    if (aclshmemx_roce_team_sync(static_cast<aclshmemx_team_t*>(nullptr)) != -1) AscendC::Trap();
     aclshmemx_roce_barrier_all();
 }
 

@@ -76,8 +76,9 @@ class World:
             return
         try:
             _call.start(library().finalize_start, (self.handle, _call.timeout_ns(timeout)), 0, "finalize")
-        except ShmemError:  # it says who did not come; the world is closed all the same
-            self._end()
+        except ShmemError:  # one that says who did not come has closed the world all the same
+            if library().my_pe(self.handle) == _abi.STATUS["EFINALIZED"]:
+                self._end()
             raise
         self._end()
 

@@ -30,15 +30,13 @@ static int holds(const word_set *s, size_t i) {
 
 static inline int out(const word_set *s, size_t i) { return s->status && s->status[i]; }
 
-/* The scan: how many words take part, how many hold; the first of them in *first, all of them in `indices` when given. */
-static size_t scan(const word_set *s, size_t *indices, size_t *first, size_t *holding) {
+/* How many words take part, and how many of them hold: those in `indices`, when given. */
+static size_t scan(const word_set *s, size_t *indices, size_t *holding) {
   size_t taking_part = 0, n = 0;
-  *first = SIZE_MAX;
   for (size_t i = 0; i < s->n; i++) {
     if (out(s, i)) continue;
     taking_part++;
     if (!holds(s, i)) continue;
-    if (n == 0) *first = i;
     if (indices) indices[n] = i;
     n++;
   }
@@ -75,11 +73,29 @@ static void rest(const word_set *s, hot_wait *w) {
 
 enum { ALL, ANY, SOME };
 
+static _Atomic size_t answered; /* of the last any form: the next begins behind it, so that no word starves another */
+
+static size_t any(const word_set *s, int *done) {
+  size_t taking_part = 0, begin = s->n ? (atomic_load_explicit(&answered, memory_order_relaxed) + 1) % s->n : 0;
+  for (size_t k = 0; k < s->n; k++) {
+    size_t i = begin + k < s->n ? begin + k : begin + k - s->n;
+    if (out(s, i)) continue;
+    taking_part++;
+    if (!holds(s, i)) continue;
+    atomic_store_explicit(&answered, i, memory_order_relaxed);
+    *done = 1;
+    return i;
+  }
+  *done = taking_part == 0;
+  return SIZE_MAX;
+}
+
 /* The answer of the any and some forms; for all, whether all hold. */
 static size_t look(const word_set *s, int which, size_t *indices, int *done) {
-  size_t first, holding, taking_part = scan(s, indices, &first, &holding);
+  if (which == ANY) return any(s, done);
+  size_t holding, taking_part = scan(s, indices, &holding);
   *done = which == ALL ? holding == taking_part : holding > 0 || taking_part == 0;
-  return which == ALL ? (size_t)*done : which == ANY ? first : holding;
+  return which == ALL ? (size_t)*done : holding;
 }
 
 static size_t wait_set(const word_set *s, int which, size_t *indices) {

@@ -48,6 +48,9 @@ static uint64_t *room;
     shmem_##N##_wait_until_all(t, WORDS, NULL, SHMEM_CMP_NE, (T)0);                                        \
     CHECK(shmem_##N##_test_all(t, WORDS, NULL, SHMEM_CMP_GE, (T)10), "test_all after");                    \
     CHECK(shmem_##N##_test_any(t, WORDS, NULL, SHMEM_CMP_EQ, (T)13) == 3, "test_any after");               \
+    int seen = 0; /* all hold: in turn, each is answered */                                                \
+    for (int i = 0; i < WORDS; i++) seen |= 1 << shmem_##N##_test_any(t, WORDS, NULL, SHMEM_CMP_NE, (T)0);  \
+    CHECK(seen == (1 << WORDS) - 1, "test_any starves words: %#x", (unsigned)seen);                        \
     CHECK(shmem_##N##_test_some(t, WORDS, indices, NULL, SHMEM_CMP_GE, (T)14) == 2 && indices[0] + indices[1] == 9, "test_some after"); \
   }                                                                                                        \
   static void vectors_##N(T *t) {                                                                          \

@@ -78,6 +78,9 @@ func TestUnsafeAndCgoStayWhereTheyBelong(t *testing.T) {
 
 func TestFoldersAreNouns(t *testing.T) {
 	for _, path := range files(t, "gocore", "capi", "python", "kernels") {
+		if strings.HasPrefix(path, "capi/include/ascend/") {
+			continue // its folders are those that programs written for Ascend SHMEM include
+		}
 		for _, part := range strings.Split(path, "/") {
 			switch part {
 			case "util", "utils", "common", "types", "helpers", "misc":

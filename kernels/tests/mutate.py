@@ -44,7 +44,7 @@ TESTS = {"rma/copy.cpp": "put,get,engine", "rma/strided.cpp": "strided", "rma/si
          "coll/reducer.h": "allreduce,reduce_scatter,moe", "fused/kv_shuffle.cpp": "kv_shuffle,member,abort",
          "fused/moe_dispatch.cpp": "moe,member,abort", "fused/moe_combine.cpp": "moe,member,abort",
          "fused/matmul_allreduce.cpp": "matmul,member,abort",
-         **{f"include/device/internal/{n}.h": DEVICE for n in ("amo", "queue", "engines", "engine_sync", "barrier", "rma", "spin")},
+         **{f"include/device/internal/{n}.h": DEVICE for n in ("amo", "queue", "engines", "engine_sync", "barrier", "rma", "spin", "memory", "copy", "sync")},
          **{f"include/device/gm2gm/shmem_device_{n}.h": DEVICE for n in ("so", "p2p_sync")}}
 
 

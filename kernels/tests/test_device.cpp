@@ -152,27 +152,28 @@ KERNEL_TEST(device_engine)
 namespace {
 
 // Blocking forms are complete on return: a flag stored right after them finds the data in place.
-// a: source, b: five areas of 512 bytes, c: flags, d: results, then room for the gets.
+// a: source, b: six areas of 512 bytes, c: flags, d: results, then room for the gets.
 API_KERNEL(api_complete, sizeof(Four))
 {
     const Four& f = four(p);
     if (AscendC::GetBlockIdx() != 0) return;
     const int pe = int(next_pe());
-    for (uint64_t k = 0; k < 5; k++) {
+    for (uint64_t k = 0; k < 6; k++) {
         const uint64_t to = f.b + 512 * k;
         if (k == 0) aclshmem_uint32_put(gm<uint32_t>(to), gm<uint32_t>(f.a), 100, pe);
         if (k == 1) aclshmem_uint32_iput(gm<uint32_t>(to), gm<uint32_t>(f.a), 2, 1, 50, pe);
         if (k == 2) aclshmem_iput32(gm<void>(to), gm<void>(f.a), 2, 1, 50, pe);
         if (k == 3) aclshmem_int32_atomic_add(gm<int32_t>(to + 392), 7, pe);
         if (k == 4) aclshmem_float_atomic_add(gm<float>(to + 392), 7.0f, pe);
-        aclshmem_int32_p(gm<int32_t>(f.c + 4 * k), 1, pe);
+        if (k == 5) aclshmem_uint32_put_signal(gm<uint32_t>(to), gm<uint32_t>(f.a), size_t(100), gm<int32_t>(f.c + 20), 1, ACLSHMEM_SIGNAL_SET, pe);
+        else aclshmem_int32_p(gm<int32_t>(f.c + 4 * k), 1, pe);
         aclshmem_int32_wait_until(gm<int32_t>(f.c + 4 * k), ACLSHMEM_CMP_EQ, 1);
         gshmem::store_shared<uint32_t>(f.d + 4 * k, gshmem::load_shared<uint32_t>(to + 392));
     }
     aclshmem_uint32_get(gm<uint32_t>(f.d + 512), gm<uint32_t>(f.a), 100, pe);
-    gshmem::store_shared<uint32_t>(f.d + 20, gshmem::load_shared<uint32_t>(f.d + 512 + 392));
+    gshmem::store_shared<uint32_t>(f.d + 24, gshmem::load_shared<uint32_t>(f.d + 512 + 392));
     aclshmem_uint32_iget(gm<uint32_t>(f.d + 1024), gm<uint32_t>(f.a), 2, 1, 50, pe);
-    gshmem::store_shared<uint32_t>(f.d + 24, gshmem::load_shared<uint32_t>(f.d + 1024 + 392));
+    gshmem::store_shared<uint32_t>(f.d + 28, gshmem::load_shared<uint32_t>(f.d + 1024 + 392));
 }
 
 } // namespace
@@ -180,20 +181,56 @@ API_KERNEL(api_complete, sizeof(Four))
 KERNEL_TEST(device_complete_on_return)
 {
     World w(c);
-    const uint64_t a = w.symmetric(512), b = w.symmetric(2560), flags = w.symmetric(64), d = w.local(1536);
+    const uint64_t a = w.symmetric(512), b = w.symmetric(3072), flags = w.symmetric(64), d = w.local(1536);
     for (int pe = 0; pe < w.n(); pe++) {
         for (uint32_t i = 0; i < 128; i++) w.sym_as<uint32_t>(pe, a)[i] = uint32_t(pe) * 1000 + i;
-        std::memset(w.sym_host(pe, b), 0, 2560);
+        std::memset(w.sym_host(pe, b), 0, 3072);
         std::memset(w.sym_host(pe, flags), 0, 64);
     }
     Stream s(w);
     s.kernel("api_complete", [&](int pe) { return Args{w.sym(pe, a), w.sym(pe, b), w.sym(pe, flags), w.loc(pe, d)}; });
     s.host([&](int pe) {
         const uint32_t left = uint32_t((pe + w.n() - 1) % w.n()) * 1000, right = uint32_t((pe + 1) % w.n()) * 1000;
-        const uint32_t want[7] = {left + 98, left + 49, left + 49, 7, 0x40e00000, right + 98, right + 49};
-        for (int i = 0; i < 7; i++)
+        const uint32_t want[8] = {left + 98, left + 49, left + 49, 7, 0x40e00000, left + 98, right + 98, right + 49};
+        for (int i = 0; i < 8; i++)
             if (w.loc_as<uint32_t>(pe, d)[i] != want[i]) fail("call %d was not complete on return: found %u, not %u", i, w.loc_as<uint32_t>(pe, d)[i], want[i]);
     });
+    s.run();
+}
+
+namespace {
+
+// Scalar loads and stores through the cache are made good by a barrier: a, b: one line each.
+API_KERNEL(api_cache, sizeof(Four))
+{
+    const Four& f = four(p);
+    aclshmemx_set_state(reinterpret_cast<GM_ADDR>(f.state));
+    const bool first = AscendC::GetBlockIdx() == 0;
+    AscendC::GlobalTensor<int32_t> in, out;
+    in.SetGlobalBuffer(gm<int32_t>(f.a));
+    out.SetGlobalBuffer(gm<int32_t>(f.b));
+    const int32_t before = in.GetValue(0); // every block has the line now
+    if (first) out.SetValue(3, 70 + aclshmem_my_pe());
+    aclshmem_barrier_all();
+    const int32_t right = aclshmem_int32_g(gm<int32_t>(f.b + 12), int32_t(next_pe()));
+    if (first) aclshmem_int32_p(gm<int32_t>(f.a), 5, int(next_pe()));
+    aclshmem_barrier_all();
+    const int32_t after = in.GetValue(0);
+    if (before != 0 || after != 5 || right != 70 + int(next_pe())) AscendC::Trap();
+}
+
+} // namespace
+
+KERNEL_TEST(device_cache)
+{
+    World w(c);
+    const uint64_t a = w.symmetric(64), b = w.symmetric(64);
+    for (int pe = 0; pe < w.n(); pe++) {
+        std::memset(w.sym_host(pe, a), 0, 64);
+        std::memset(w.sym_host(pe, b), 0, 64);
+    }
+    Stream s(w);
+    s.kernel("api_cache", [&](int pe) { return Args{w.sym(pe, a), w.sym(pe, b), 0, 0}; });
     s.run();
 }
 

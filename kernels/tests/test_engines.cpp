@@ -40,6 +40,7 @@ ENGINE_KERNEL(engine_rdma)
         if (aclshmemx_roce_atomic_compare_swap<int32_t>(gm<int32_t>(f.c + 16), 9, 11, me) != 9) AscendC::Trap();
         if (aclshmemx_roce_atomic_fetch<int32_t>(gm<int32_t>(f.c + 16), me) != 11) AscendC::Trap();
     }
+    if (aclshmem_roce_ptr(gm<void>(f.d), 0) != nullptr || aclshmem_roce_ptr(gm<void>(f.a), n) != nullptr) AscendC::Trap();
     if (aclshmemx_roce_team_sync(static_cast<aclshmemx_team_t*>(nullptr)) != -1) AscendC::Trap();
     aclshmemx_roce_barrier_all();
 }
@@ -188,5 +189,23 @@ KERNEL_TEST(engine_selection)
             s.kernel("gshmem_k_barrier", [](int) { return Args{0}; });
         }
         s.run();
+    }
+}
+
+// An engine that was not set up, or for fewer cores, stops the kernel instead of using stray memory.
+KERNEL_TEST(engine_missing)
+{
+    if (c.pes != 2) return;
+    for (bool fewer : {false, true}) {
+        World w(c);
+        const Page g = pages(w);
+        w.queues(fewer ? GSHMEM_TOPO_SDMA | GSHMEM_TOPO_MTE : GSHMEM_TOPO_MTE, true);
+        for (int pe = 0; fewer && pe < w.n(); pe++) {
+            const uint64_t table = w.loc_as<gshmem_device_state_t>(pe, 0)->sdma_workspace_addr - w.loc(pe, 0);
+            w.loc_as<gshmem_queue_table_t>(pe, table)->cores = c.blocks - 1;
+        }
+        Stream s(w);
+        s.kernel("engine_sdma", [&](int pe) { return page_args(w, g, pe); });
+        s.run_expecting("trap");
     }
 }

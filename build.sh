@@ -47,6 +47,8 @@ base_python() {
   die "no Python >= 3.10 with the venv module was found; install one (Debian: python3-venv) or set SHMEM_PYTHON"
 }
 
+TORCH="torch==2.14.0" # the version that demo, bench and CI run with; test --torch X takes another
+
 # make_venv DIR TORCH: an environment with torch and the tools of tests and demo; installed once, then reused.
 make_venv() {
   local dir="$1" torch="$2" stamp
@@ -61,12 +63,12 @@ make_venv() {
 
 # use_venv [TORCH]: sets PY and puts the environment's commands on the PATH.
 use_venv() {
-  local torch="${1:-torch}" dir="$ROOT/.venv"
-  if [ -n "${SHMEM_VENV:-}" ] && [ "$torch" = torch ]; then
+  local torch="${1:-$TORCH}" dir="$ROOT/.venv"
+  if [ -n "${SHMEM_VENV:-}" ] && [ "$torch" = "$TORCH" ]; then
     PY="$SHMEM_VENV/bin/python"
     [ -x "$PY" ] || die "SHMEM_VENV is $SHMEM_VENV but there is no $PY"
   else
-    [ "$torch" = torch ] || dir="$ROOT/.venv-${torch//[=]/}"
+    [ "$torch" = "$TORCH" ] || dir="$ROOT/.venv-${torch//[=]/}"
     make_venv "$dir" "$torch"
     PY="$dir/bin/python"
   fi
@@ -119,7 +121,7 @@ make_wheel() {
   mkdir -p "$dir" build
   if [ ! -f "build/wheel-$stamp" ] || ! ls "$dir"/goshmem-*.whl >/dev/null 2>&1; then
     say "building the wheel"
-    rm -rf build/lib build/bdist.* "$dir"/goshmem-*.whl
+    rm -rf build/lib build/lib.* build/bdist.* "$dir"/goshmem-*.whl
     "$PY" -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir "$dir" . ||
       die "the wheel could not be built; its words are above"
     rm -f build/wheel-*
@@ -151,7 +153,7 @@ verb_demo() {
 }
 
 verb_test() {
-  local torch=torch args=()
+  local torch="$TORCH" args=()
   while [ $# -gt 0 ]; do
     case "$1" in
       --torch) torch="torch==${2:?--torch needs a version}"; args+=(--sections torch); shift 2 ;;

@@ -9,7 +9,7 @@
 #define ERRTEXT_MAX 4096
 
 #ifndef GSHMEM_VERSION_TEXT
-#define GSHMEM_VERSION_TEXT "0.1.0"
+#define GSHMEM_VERSION_TEXT "1.0.0"
 #endif
 
 void errtext_set(const char *words, size_t n);

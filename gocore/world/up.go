@@ -20,7 +20,7 @@ import (
 )
 
 // Version is the library's version; PEs of one job must have the same.
-const Version = "0.1.0"
+const Version = "1.0.0"
 
 // New comes up as one PE of a new world. Collective over the new world; it returns when all PEs are up, or with the
 // error that all of them get. ctx can call it off.

@@ -35,7 +35,7 @@ def test_eight_jobs_at_once():
     ]
     for job in jobs:
         out, err = job.communicate(timeout=120)
-        assert job.returncode == 0 and out.split() == ["2", "2"], err
+        assert job.returncode == 0 and out.count("2") == 2, err  # lines of two processes may run into each other
 
 
 def test_prefix_and_streams():

@@ -122,6 +122,7 @@ class Job:
             while self._running():
                 self._copy_output(0.05)
                 self._look()
+            self._look()
             while self._pipes.get_map() and self._copy_output(0):
                 pass
         finally:
@@ -161,6 +162,8 @@ class Job:
                 if self._running():
                     print(f"shmem-run: PE {rank} {_how(process.returncode)}; ending the others", file=sys.stderr)
                     self._end_soon()
+                elif process.returncode < 0:
+                    print(f"shmem-run: PE {rank} {_how(process.returncode)}", file=sys.stderr)
         if self.kill_at is not None and time.monotonic() > self.kill_at:
             self._kill_all(signal.SIGKILL)
 

@@ -188,9 +188,10 @@ def run_kernels(options: argparse.Namespace) -> List[Tally]:
     shown("kernels under the CPU model")
     began = time.monotonic()
     done = subprocess.run([os.path.join(ROOT, "build.sh"), "kernels"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    counted = re.findall(r"(\d+) passed, (\d+) failed", done.stdout)
+    counted = [(int(cases), int(bad)) for cases, bad in re.findall(r"arch \d+: (\d+) cases, (\d+) failed", done.stdout)]
     print(done.stdout[-4000:], flush=True)
-    passed, failed = (sum(int(c[i]) for c in counted) for i in (0, 1))
+    failed = sum(bad for _, bad in counted)
+    passed = sum(cases for cases, _ in counted) - failed
     if done.returncode != 0 and failed == 0:
         failed = 1
     return [Tally("kernels", passed, failed, 0, time.monotonic() - began)]
@@ -209,9 +210,9 @@ def main(arguments: Optional[List[str]] = None) -> int:
     tallies: List[Tally] = []
     for section in options.sections or SECTIONS:
         tallies += RUNNERS[section](options)
-    print(f"\n{'section':<12}{'passed':>8}{'failed':>8}{'skipped':>9}{'seconds':>9}")
+    print(f"\n{'section':<14}{'passed':>8}{'failed':>8}{'skipped':>9}{'seconds':>9}")
     for t in tallies:
-        print(f"{t.name:<12}{t.passed:>8}{t.failed:>8}{t.skipped:>9}{t.seconds:>9.0f}")
+        print(f"{t.name:<14}{t.passed:>8}{t.failed:>8}{t.skipped:>9}{t.seconds:>9.0f}")
     passed, failed, skipped = (sum(t[i] for t in tallies) for i in (1, 2, 3))
     print(f"{passed} passed, {failed} failed, {skipped} skipped" if skipped else f"{passed} passed, {failed} failed")
     return 0 if failed == 0 and passed > 0 else 1

@@ -54,6 +54,23 @@ def find_cc() -> Optional[str]:
     return None
 
 
+# cgo links the C files of a package alone to see what they import; those of capi call hot's, so it needs undefined symbols.
+# zig's linker has no --unresolved-symbols, but a shared object may have them.
+_ZIG_SCRIPT = """#!/bin/sh
+lax= shared=
+for word; do
+  shift
+  case "$word" in
+    -Wl,--unresolved-symbols=*) lax=1; continue ;;
+    -shared) shared=1 ;;
+  esac
+  set -- "$@" "$word"
+done
+[ -z "$lax" ] || [ -n "$shared" ] || set -- "$@" -shared
+exec ZIG "$@"
+"""
+
+
 def _zig_wrapper() -> str:
     """zig as one command, against an old glibc so that the wheel runs on more machines."""
     machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(os.uname().machine, os.uname().machine)
@@ -62,7 +79,7 @@ def _zig_wrapper() -> str:
     os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, "zcc")
     with open(path, "w", encoding="utf-8") as out:
-        out.write(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m ziglang cc -target {target} "$@"\n')
+        out.write(_ZIG_SCRIPT.replace("ZIG", f"{shlex.quote(sys.executable)} -m ziglang cc -target {target}"))
     os.chmod(path, 0o755)
     return path
 

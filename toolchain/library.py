@@ -17,8 +17,9 @@ from typing import Dict, List, Optional, Tuple
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 GO_NEEDED = (1, 26)
-# The oldest glibc whose manylinux tag we write; zig links against this one.
+# The oldest glibc whose manylinux tag we write, and the one that zig links against (torch's own wheels need it as well).
 GLIBC_OLDEST = (2, 17)
+GLIBC_OF_ZIG = (2, 28)
 
 
 def go_version(go: str) -> Optional[Tuple[int, int]]:
@@ -74,7 +75,7 @@ exec ZIG "$@"
 def _zig_wrapper() -> str:
     """zig as one command, against an old glibc so that the wheel runs on more machines."""
     machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(os.uname().machine, os.uname().machine)
-    target = f"{machine}-linux-gnu.{GLIBC_OLDEST[0]}.{GLIBC_OLDEST[1]}"
+    target = f"{machine}-linux-gnu.{GLIBC_OF_ZIG[0]}.{GLIBC_OF_ZIG[1]}"
     folder = os.path.join(ROOT, "build", "zig")
     os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, "zcc")

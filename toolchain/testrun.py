@@ -142,7 +142,7 @@ def run_c(options: argparse.Namespace) -> List[Tally]:
     began = time.monotonic()
     shown("C: exported symbols and headers")
     passed = failed = 0
-    for check in (symbols_are_the_map, header_compiles_alone):
+    for check in (symbols_are_the_map, nothing_is_unresolved, header_compiles_alone):
         try:
             words = check()
         except (OSError, subprocess.CalledProcessError, AssertionError) as problem:
@@ -168,6 +168,15 @@ def symbols_are_the_map() -> str:
     wanted = set(re.findall(r"([A-Za-z_]\w*)\s*;", text.split("local:")[0]))
     assert exported == wanted, f"exported and not in the map: {sorted(exported - wanted)}; in the map and not exported: {sorted(wanted - exported)}"
     return f"{len(exported)} symbols"
+
+
+def nothing_is_unresolved() -> str:
+    """Every symbol that the library needs has a version of glibc: one without was never declared, and fails at load on an old system."""
+    said = subprocess.run(["nm", "-D", "--undefined-only", _library()], capture_output=True, text=True, check=True).stdout
+    needed = [line.split() for line in said.splitlines() if line.strip()]
+    loose = sorted(words[-1] for words in needed if words[0] == "U" and "@GLIBC_" not in words[-1])
+    assert not loose, f"unresolved: {loose}"
+    return f"{len(needed)} symbols of glibc"
 
 
 def header_compiles_alone() -> str:

@@ -312,6 +312,8 @@ class Collectives:
 
     def barrier(self, opts: Any = None) -> Work:
         """Waits until every rank of the group is here; one-sided transfers before it are complete. Collective. Blocks: unless asyncOp."""
+        if opts is not None and is_sync(opts):
+            return self._channel.barrier_here(opts.timeout)
         timeout = nanoseconds(opts.timeout) if opts is not None else _DEFAULT
         return self._channel.run(channel.BARRIER, None, None, 0, timeout_ns=timeout, sync=is_sync(opts))
 

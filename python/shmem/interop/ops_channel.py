@@ -36,6 +36,7 @@ _ZERO = timedelta(0)
 
 # Numbers that never change, as ctypes objects: a call takes them faster than Python numbers.
 _ALL_REDUCE, _NO_ROOT, _NO_SCALE, _NULL = ctypes.c_int32(ALL_REDUCE), ctypes.c_int32(-1), ctypes.c_double(0.0), ctypes.c_void_p()
+_BARRIER, _NONE, _NO_COUNT = ctypes.c_int32(BARRIER), ctypes.c_int32(0), ctypes.c_uint64(0)
 _HERE, _DEFAULT_, _SLICE = ctypes.c_uint32(0), ctypes.c_int64(_DEFAULT), ctypes.c_int64(SLICE_NS)
 
 # torch before 2.14 does not keep a Work written in Python alive while C++ holds it, and C++ then waits for ever.
@@ -138,12 +139,28 @@ class Channel:
         count = tensor.numel()
         status = self.collective(self._team, _ALL_REDUCE, at, at, count, dtype, operator, _NO_ROOT, _NO_SCALE, _NULL, _HERE, limit, _SLICE, _byref(request))
         if status:
-            if status < 0:
-                raise error_of(status, "all_reduce")
-            self.finish(request.value, "all_reduce")
+            self._end_here(status, request.value, "all_reduce")
         done = FinishedWork()
         done._result = result
         return done
+
+    def barrier_here(self, timeout: timedelta) -> Work:
+        """run(BARRIER) in this thread, with nothing that a small one would feel. Collective. Blocks: until done."""
+        if self.closed is not None or self.coalescing is not None:
+            return self.run(BARRIER, None, None, 0, timeout_ns=nanoseconds(timeout), sync=True)
+        self.sequence += 1
+        request = _Word()
+        limit = _DEFAULT_ if timeout < _ZERO else nanoseconds(timeout)
+        status = self.collective(self._team, _BARRIER, _NULL, _NULL, _NO_COUNT, _NONE, _NONE, _NO_ROOT, _NO_SCALE, _NULL, _HERE, limit, _SLICE, _byref(request))
+        if status:
+            self._end_here(status, request.value, "barrier")
+        return FinishedWork()
+
+    def _end_here(self, status: int, request: int, name: str) -> None:
+        """What a start in this thread gave when it was not simply done: an error, or a request to wait for. Blocks: until done."""
+        if status < 0:
+            raise error_of(status, name)
+        self.finish(request, name)
 
     def _started(self, status: int, request: int, name: str, sync: bool, held: Any, after: Optional[Copies], result: Any) -> Work:
         """What a start gave: an error, an end, or something to wait for."""

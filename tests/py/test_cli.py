@@ -20,8 +20,9 @@ def run(*arguments, timeout=60, **more):
 
 
 def test_world_from_the_launcher():
-    code = "import array, shmem; shmem.init(); a = array.array('q', [shmem.my_pe()]); shmem.all_reduce(a); "
-    code += "print(shmem.my_pe(), shmem.n_pes(), a[0]); shmem.finalize()"
+    code = "import array, shmem, sys; shmem.init(); a = array.array('q', [shmem.my_pe()]); shmem.all_reduce(a); "
+    # One write a line: print may write a line in pieces, and three processes share the pipe.
+    code += "sys.stdout.write(f'{shmem.my_pe()} {shmem.n_pes()} {a[0]}\\n'); sys.stdout.flush(); shmem.finalize()"
     done = run("-n", "3", sys.executable, "-c", code)
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.split("\n")) == ["", "0 3 3", "1 3 3", "2 3 3"]

@@ -44,27 +44,6 @@ def _never_lazy(kind: Any) -> bool:
     return True
 
 
-def _plain_bytes(dst: Any, src: Any) -> int:
-    """The bytes to put when both are dense tensors in one piece, of one dtype and size; 0 when the long way has to look."""
-    try:
-        size = dst.nbytes
-        kind = dst.dtype
-        if (
-            size == src.nbytes
-            and kind is src.dtype
-            and (kind is _plain_kind or _never_lazy(kind))
-            and src.is_cpu
-            and dst.is_contiguous()
-            and src.is_contiguous()
-            and not src.is_neg()
-            and not dst.is_neg()
-        ):
-            return size
-    except RuntimeError:  # a sparse tensor has no nbytes
-        pass
-    return 0
-
-
 def put(dst: Any, src: Any, pe: int, *, world: Optional[World] = None) -> None:
     """Copies src into dst at a PE; src may be reused at once. Any thread; does not block when that PE's memory is mapped.
 
@@ -72,7 +51,22 @@ def put(dst: Any, src: Any, pe: int, *, world: Optional[World] = None) -> None:
     """
     where = _world._current if world is None else world
     if where is not None and type(dst) is _Tensor is type(src):
-        size = _plain_bytes(dst, src)
+        size = 0  # stays so unless both are dense, in one piece, and of one dtype and size; else the long way looks
+        try:
+            kind = dst.dtype
+            if (
+                kind is src.dtype
+                and (kind is _plain_kind or _never_lazy(kind))
+                and src.is_cpu
+                and dst.is_contiguous()
+                and src.is_contiguous()
+                and not src.is_neg()
+                and not dst.is_neg()
+                and dst.nbytes == src.nbytes
+            ):
+                size = dst.nbytes
+        except RuntimeError:  # a sparse tensor has no nbytes
+            pass
         if size:
             status = _put(where.handle, dst.data_ptr(), src.data_ptr(), size, pe)
             if status < 0:

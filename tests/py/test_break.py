@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import time
 
 import pytest
+
 from processes import Script
 
 

@@ -140,4 +140,4 @@ print("joined")
 
 def test_init_joins_the_world_of_python():
     done = run(2, sys.executable, "-c", JOINING, timeout=60)
-    assert done.returncode == 0 and done.stdout.split() == ["joined", "joined"], done.stderr
+    assert done.returncode == 0 and done.stdout.count("joined") == 2, done.stderr

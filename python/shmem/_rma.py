@@ -51,24 +51,25 @@ def put(dst: Any, src: Any, pe: int, *, world: Optional[World] = None) -> None:
     """
     where = _world._current if world is None else world
     if where is not None and type(dst) is _Tensor is type(src):
-        size = 0  # stays so unless both are dense, in one piece, and of one dtype and size; else the long way looks
+        size = 0
         try:
+            size = dst.nbytes
             kind = dst.dtype
-            if (
-                kind is src.dtype
+            if not (
+                size == src.nbytes
+                and kind is src.dtype
                 and (kind is _plain_kind or _never_lazy(kind))
                 and src.is_cpu
                 and dst.is_contiguous()
                 and src.is_contiguous()
                 and not src.is_neg()
                 and not dst.is_neg()
-                and dst.nbytes == src.nbytes
             ):
-                size = dst.nbytes
+                size = 0  # not both dense, in one piece, and of one dtype and size: the long way looks
         except RuntimeError:  # a sparse tensor has no nbytes
-            pass
+            size = 0
         if size:
-            status = _put(where.handle, dst.data_ptr(), src.data_ptr(), size, pe)
+            status = _put(where.c_handle, dst.data_ptr(), src.data_ptr(), size, pe)
             if status < 0:
                 _fail(status, "put")
             return

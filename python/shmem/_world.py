@@ -55,6 +55,7 @@ class World:
 
         lib = library()
         self.handle = handle
+        self.c_handle = ctypes.c_uint64(handle)  # ctypes takes it as it is, and need not convert a number at each call
         self.pid = os.getpid()
         self.rank = _call.check(lib.my_pe(handle), "my_pe")
         self.size = _call.check(lib.n_pes(handle), "n_pes")

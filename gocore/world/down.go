@@ -53,7 +53,9 @@ func (w *World) leave(timeout time.Duration) error {
 	}
 	defer cancel()
 	if w.aborted == nil {
-		if err := w.net.Quiet(ctx); err != nil && status.Of(err) != status.PeerDead {
+		switch err := w.net.Quiet(ctx); status.Of(err) {
+		case status.OK, status.PeerDead, status.PeerLeft: // who is gone, in whichever way, needs nothing of ours any more
+		default:
 			w.logf("finalize: %v", err)
 		}
 	}

@@ -207,8 +207,10 @@ static void meeting(int log, int size) {
     shmem_long_atomic_inc(&arrived, 0);
     if (round % 2)
       F(shmem_barrier)(0, log, size, psync);
-    else
+    else {
+      shmem_quiet(); /* a sync alone does not complete the update */
       F(shmem_sync)(0, log, size, psync);
+    }
     CHECK(shmem_long_atomic_fetch(&arrived, 0) >= (long)round * size, "round %d: somebody had not come", round);
   }
   shmem_barrier_all();

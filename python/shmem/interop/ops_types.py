@@ -10,35 +10,13 @@ import torch
 from .. import _abi
 from .._errors import UnsupportedError
 from .._lib import library
+from .tensors import DTYPE_CODES
 
 _D = _abi.DTYPE
 _R = _abi.REDUCE
 
-_NAMES = {
-    "uint8": "U8",
-    "int8": "I8",
-    "uint16": "U16",
-    "int16": "I16",
-    "uint32": "U32",
-    "int32": "I32",
-    "uint64": "U64",
-    "int64": "I64",
-    "float16": "F16",
-    "bfloat16": "BF16",
-    "float32": "F32",
-    "float64": "F64",
-    "bool": "BOOL",
-    "complex64": "C64",
-    "complex128": "C128",
-    "complex32": "C32",
-    "float8_e4m3fn": "F8E4M3FN",
-    "float8_e5m2": "F8E5M2",
-    "float8_e4m3fnuz": "F8E4M3FNUZ",
-    "float8_e5m2fnuz": "F8E5M2FNUZ",
-}
-
 # dtype -> the core's code. A dtype that is not here can be moved (as bytes) and not be reduced.
-DTYPES: Dict[torch.dtype, int] = {getattr(torch, name): _D[code] for name, code in _NAMES.items() if hasattr(torch, name)}
+DTYPES: Dict[torch.dtype, int] = DTYPE_CODES
 BYTES = _D["U8"]
 
 # Indexed by int(ReduceOp.op) of torch.

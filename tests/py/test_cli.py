@@ -36,7 +36,7 @@ def test_eight_jobs_at_once():
     ]
     for job in jobs:
         out, err = job.communicate(timeout=120)
-        assert job.returncode == 0 and out.count("2") == 2, err  # lines of two processes may run into each other
+        assert job.returncode == 0 and out.count("2") == 2, err
 
 
 def test_prefix_and_streams():
@@ -44,6 +44,26 @@ def test_prefix_and_streams():
     done = run("-n", "2", "-p", sys.executable, "-c", code)
     assert sorted(done.stdout.splitlines()) == ["[0] out 0", "[1] out 1"]
     assert sorted(done.stderr.splitlines()) == ["[0] err 0", "[1] err 1"]
+
+
+def test_lines_of_two_processes_never_mix():
+    code = "import os, time\nwords = b'<', os.environ['SHMEM_RANK'].encode() * 9, b'>', b'\\n'\n"
+    code += "for i in range(40): [os.write(1, word) for word in words]; time.sleep(0.001)"
+    done = run("-n", "3", sys.executable, "-c", code)
+    assert sorted(done.stdout.splitlines()) == [f"<{str(rank) * 9}>" for rank in range(3) for _ in range(40)]
+
+
+def test_a_line_longer_than_any_buffer_and_one_without_an_end():
+    done = run("-n", "1", sys.executable, "-c", "print('x' * 3_000_000); print('end', end='')")
+    assert done.stdout == "x" * 3_000_000 + "\nend"
+
+
+def test_a_reader_that_leaves_ends_the_job():
+    job = subprocess.Popen([*RUN, "-n", "2", "yes"], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert job.stdout is not None and job.stdout.read(2) == b"y\n"
+    job.stdout.close()
+    _, err = job.communicate(timeout=30)
+    assert job.returncode == 128 + 13 and b"Traceback" not in err
 
 
 def test_a_failure_ends_the_others_and_is_the_status():

@@ -5,6 +5,8 @@
 
 It binds the rendezvous socket itself and hands it to PE 0, so no port is ever guessed. Each job has a secret of its own.
 torch's variables (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT) are set as well, for init_process_group.
+Into a pipe or a file, and with --prefix, output is passed on in whole lines, so that lines of two processes never mix. A
+terminal is left to the processes themselves: progress bars work.
 When a process fails, the others get SIGTERM and, after a grace period, SIGKILL; the exit status is that of the first failure.
 """
 
@@ -106,14 +108,14 @@ class Job:
         if listener is not None:
             fds = [listener.fileno()]
             env["SHMEM_LISTEN_FD"] = str(listener.fileno())
-        output = subprocess.PIPE if self.options.prefix else None
-        process = subprocess.Popen(self.command, env=env, pass_fds=fds, stdout=output, stderr=output, stdin=None if rank == 0 else subprocess.DEVNULL)
+        out, err = (subprocess.PIPE if self.options.prefix or not sink.isatty() else None for sink in (sys.stdout, sys.stderr))
+        process = subprocess.Popen(self.command, env=env, pass_fds=fds, stdout=out, stderr=err, stdin=None if rank == 0 else subprocess.DEVNULL)
         self.processes.append(process)
-        if self.options.prefix:
-            for pipe, sink in ((process.stdout, sys.stdout), (process.stderr, sys.stderr)):
-                assert pipe is not None
+        head = f"[{rank}] ".encode() if self.options.prefix else b""
+        for pipe, sink in ((process.stdout, sys.stdout), (process.stderr, sys.stderr)):
+            if pipe is not None:
                 os.set_blocking(pipe.fileno(), False)
-                self._pipes.register(pipe, selectors.EVENT_READ, _Prefixer(rank, sink))
+                self._pipes.register(pipe, selectors.EVENT_READ, _Lines(head, sink))
 
     def run(self) -> int:
         """Watches until all have ended and gives the exit status."""
@@ -142,7 +144,9 @@ class Job:
         events = self._pipes.select(pause)
         for key, _ in events:
             data = key.fileobj.read()  # type: ignore[union-attr]
-            key.data.write(data or b"", last=not data)
+            if data is None:
+                continue  # a false alarm
+            key.data.write(data, last=not data)
             if not data:
                 self._pipes.unregister(key.fileobj)
         return bool(events)
@@ -190,23 +194,24 @@ class Job:
         return 128 + self.signaled if self.signaled is not None and any(p.returncode for p in self.processes) else 0
 
 
-class _Prefixer:
-    """Writes whole lines behind their rank."""
+class _Lines:
+    """Passes on what one process writes in whole lines, behind its rank if asked. A long line is passed on in pieces."""
 
-    def __init__(self, rank: int, sink: TextIO) -> None:
-        self._head = f"[{rank}] ".encode()
+    _LONGEST = 1 << 20
+
+    def __init__(self, head: bytes, sink: TextIO) -> None:
+        self._head = head
         self._sink = sink
         self._rest = b""
 
     def write(self, data: bytes, last: bool) -> None:
-        """Takes what was read; `last` flushes a line without an end."""
-        lines = (self._rest + data).split(b"\n")
-        self._rest = lines.pop()
-        if last and self._rest:
-            lines.append(self._rest)
-            self._rest = b""
-        for line in lines:
-            self._sink.buffer.write(self._head + line + b"\n")
+        """Takes what was read; `last` passes on a line without an end."""
+        data = self._rest + data
+        end = len(data) if last or len(data) > self._LONGEST else data.rfind(b"\n") + 1
+        whole, self._rest = data[:end], data[end:]
+        if self._head and whole:
+            whole = b"".join(self._head + line + b"\n" for line in (whole[:-1] if whole.endswith(b"\n") else whole).split(b"\n"))
+        self._sink.buffer.write(whole)
         self._sink.flush()
 
 
@@ -235,6 +240,9 @@ def main(arguments: Optional[List[str]] = None) -> int:
     try:
         job.start()
         return job.run()
+    except BrokenPipeError:  # whoever read our output has left, as in `shmem-run ... | head`; the processes were ended
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
     except OSError as problem:
         job._kill_all(signal.SIGKILL)
         print(f"shmem-run: cannot start {command[0]}: {problem}", file=sys.stderr)

@@ -58,6 +58,14 @@ def test_a_line_longer_than_any_buffer_and_one_without_an_end():
     assert done.stdout == "x" * 3_000_000 + "\nend"
 
 
+def test_few_descriptors():
+    import resource
+
+    few = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))  # noqa: E731
+    done = subprocess.run([*RUN, "-n", "12", "true"], env=environment(), capture_output=True, text=True, timeout=60, preexec_fn=few)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_reader_that_leaves_ends_the_job():
     job = subprocess.Popen([*RUN, "-n", "2", "yes"], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert job.stdout is not None and job.stdout.read(2) == b"y\n"

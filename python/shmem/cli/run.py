@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import secrets
 import selectors
 import shutil
@@ -108,7 +109,7 @@ class Job:
         if listener is not None:
             fds = [listener.fileno()]
             env["SHMEM_LISTEN_FD"] = str(listener.fileno())
-        out, err = (subprocess.PIPE if self.options.prefix or not sink.isatty() else None for sink in (sys.stdout, sys.stderr))
+        out, err = (subprocess.PIPE if self._passes_on(sink) else None for sink in (sys.stdout, sys.stderr))
         process = subprocess.Popen(self.command, env=env, pass_fds=fds, stdout=out, stderr=err, stdin=None if rank == 0 else subprocess.DEVNULL)
         self.processes.append(process)
         head = f"[{rank}] ".encode() if self.options.prefix else b""
@@ -116,6 +117,11 @@ class Job:
             if pipe is not None:
                 os.set_blocking(pipe.fileno(), False)
                 self._pipes.register(pipe, selectors.EVENT_READ, _Lines(head, sink))
+
+    def _passes_on(self, sink: TextIO) -> bool:
+        """Whether output goes through us. With too few descriptors for a pipe each it does not, unless it must."""
+        few = resource.getrlimit(resource.RLIMIT_NOFILE)[0] < 2 * self.options.np + 32
+        return self.options.prefix or not (sink.isatty() or few)
 
     def run(self) -> int:
         """Watches until all have ended and gives the exit status."""

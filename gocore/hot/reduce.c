@@ -49,8 +49,8 @@ int hot_reduce_level(int level) {
 
 static hot_kernel kernel_for(int dtype, int redop) {
 #if defined(__x86_64__)
-  if (level_used == 2) return hot_kernels_v4[dtype][redop];
-  if (level_used == 1) return hot_kernels_v3[dtype][redop];
+  if (level_used == 2 && hot_kernels_v4[dtype][redop]) return hot_kernels_v4[dtype][redop];
+  if (level_used >= 1) return hot_kernels_v3[dtype][redop];
 #endif
   return hot_kernels_base[dtype][redop];
 }
@@ -65,7 +65,7 @@ int32_t hot_reduce(int dtype, int redop, void *const *dst, int ndst, const void 
   if (!hot_reduce_supported(dtype, redop)) return GSHMEM_EUNSUPPORTED;
   if (ndst < 1 || nsrc < 1 || (redop == HOT_R_AVG && divisor < 1)) return GSHMEM_EINVAL;
   if (count == 0) return HOT_OK;
-  hot_reduction r = {.dst = dst, .src = src, .ndst = ndst, .nsrc = nsrc, .scale = scale, .divisor = divisor};
+  hot_reduction r = {.dst = dst, .src = src, .redop = redop, .ndst = ndst, .nsrc = nsrc, .scale = scale, .divisor = divisor};
   r.count = by_parts(dtype, redop) ? 2 * count : count;
   kernel_for(dtype, redop)(&r);
   return HOT_OK;

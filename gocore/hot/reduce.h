@@ -7,7 +7,7 @@
 typedef struct hot_reduction {
   void *const *dst;
   const void *const *src;
-  int ndst, nsrc;
+  int redop, ndst, nsrc;
   uint64_t count; /* of numbers: a complex one counts twice where its parts are independent */
   double scale;
   int divisor;

@@ -1,4 +1,5 @@
-/* reduce_v4.c - the reductions for x86-64-v4 (AVX-512 F, BW, CD, DQ, VL), with full-width vectors. */
+/* reduce_v4.c - the reductions for x86-64-v4 (AVX-512 F, BW, CD, DQ, VL), with full-width vectors. Integers do not gain over v3:
+   memory is the limit, and the code would be as long again. */
 #if defined(__x86_64__)
 #include "number.h"
 #include "reduce.h"
@@ -12,6 +13,7 @@
 #define HALF_LOAD(to, from) _mm512_storeu_ps(to, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(from))))
 #define HALF_STORE(to, from) _mm256_storeu_si256((__m256i *)(void *)(to), _mm512_cvtps_ph(_mm512_loadu_ps(from), _MM_FROUND_TO_NEAREST_INT))
 #define KERNELS hot_kernels_v4
+#define FLOATS_ONLY
 #include "reduce_kernels.h"
 #if defined(__clang__)
 #pragma clang attribute pop

@@ -46,6 +46,10 @@ func Settings() []Setting {
 		{Name: "SHMEM_TIMEOUT", Type: Duration, Default: "1800", Help: "How long coming up and each operation may wait before it fails with an error."},
 		{Name: "SHMEM_EAGER", Type: Bytes, Default: "4k", Min: 0, Max: 64 << 10, Help: "Messages up to this size are copied and their send finishes at once; larger ones wait for the receiver. The same on all PEs."},
 		{Name: "SHMEM_DIR", Type: Text, Help: "Directory, best on tmpfs, in which segments are named files. For PEs that share a host but cannot pass descriptors (separate network and PID namespaces). Empty: anonymous memory."},
+		{Name: "SHMEM_DEVICE", Type: Text, Default: "none", Help: "Accelerator of each PE, the same on all: none, npu (an Ascend NPU through CANN; npu:2 names one, else the device set on the calling thread, else LOCAL_RANK), auto (npu when every PE has one, else none), host (host memory posing as a device, for tests)."},
+		{Name: "SHMEM_DEVICE_SIZE", Type: Bytes, Default: "1g", Min: 0, Max: 1 << 54, Help: "Size of each PE's symmetric heap on its device, rounded up to what the device allocates. Device memory is used when the heap is made."},
+		{Name: "SHMEM_KERNELS", Type: Text, Help: "Library of device kernels, or the folder that holds it. Empty: beside libshmem.so."},
+		{Name: "SHMEM_ACL_LIBRARY", Type: Text, Help: "Path of libascendcl.so. Empty: the one already loaded, else where the loader finds it."},
 		{Name: "SHMEM_CROWDED", Type: Choice, Default: "auto", Choices: []string{"auto", "yes", "no"}, Help: "Whether waiting gives up the processor at once. auto: when a host has more PEs than cores they may use."},
 		{Name: "SHMEM_LOG", Type: Choice, Default: "warn", Choices: []string{"off", "error", "warn", "info", "debug"}, Help: "What is written to standard error."},
 		{Name: "SHMEM_REFUSE", Type: Words, Choices: []string{"memfd", "socket", "proc", "pidfd"}, Help: "For tests: system mechanisms to do without, so that the fallbacks are used."},
@@ -66,6 +70,10 @@ type Config struct {
 	Timeout       time.Duration // negative: no limit
 	Eager         uint64
 	Dir           string
+	Device        string
+	DeviceSize    uint64
+	Kernels       string
+	ACLLibrary    string
 	Crowded       string
 	Log           string
 	Refuse        []string
@@ -102,6 +110,14 @@ func (c *Config) assign(name string, v value) {
 		c.Eager = uint64(v.n)
 	case "SHMEM_DIR":
 		c.Dir = v.s
+	case "SHMEM_DEVICE":
+		c.Device = v.s
+	case "SHMEM_DEVICE_SIZE":
+		c.DeviceSize = uint64(v.n)
+	case "SHMEM_KERNELS":
+		c.Kernels = v.s
+	case "SHMEM_ACL_LIBRARY":
+		c.ACLLibrary = v.s
 	case "SHMEM_CROWDED":
 		c.Crowded = v.s
 	case "SHMEM_LOG":

@@ -148,7 +148,7 @@ int32_t hot_call_check(hot_coll *c, int32_t n, int32_t me, const hot_call *call)
 
 /* The reference of [p, p+len) when all of it is in one segment, else HOT_PRIVATE. */
 static uint64_t ref_of(const hot_world *w, const void *p, uint64_t len) {
-  for (uint32_t i = 0; i < w->nseg; i++) {
+  for (uint32_t i = 0, n = hot_segments(w); i < n; i++) {
     const hot_seg *s = &w->seg[i];
     uint64_t off = (uint64_t)((uintptr_t)p - s->low);
     if (s->kind != HOT_KIND_DEVICE && off <= s->length && len <= s->length - off) return HOT_REF(s->id, s->off + off);
@@ -157,7 +157,7 @@ static uint64_t ref_of(const hot_world *w, const void *p, uint64_t len) {
 }
 
 static int on_device(const hot_world *w, const void *p, uint64_t len) {
-  for (uint32_t i = 0; i < w->nseg; i++) {
+  for (uint32_t i = 0, n = hot_segments(w); i < n; i++) {
     const hot_seg *s = &w->seg[i];
     if (len && s->kind == HOT_KIND_DEVICE && (uintptr_t)p - s->low < s->length) return 1;
   }

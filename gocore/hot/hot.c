@@ -8,7 +8,7 @@
 /* The other segments, and the reason when there is no place. Zero bytes need no place. */
 uint8_t *hot_find_slow(hot_world *w, const void *addr, uint64_t nbytes, int32_t pe, int32_t *rc) {
   if (nbytes == 0) return NULL;
-  for (uint32_t i = 0; i < w->nseg; i++) {
+  for (uint32_t i = 0, n = hot_segments(w); i < n; i++) {
     const hot_seg *s = &w->seg[i];
     uint64_t off = (uint64_t)((uintptr_t)addr - s->low);
     if (off >= s->length || nbytes > s->length - off) continue;
@@ -34,14 +34,14 @@ int32_t hot_own_word_slow(hot_world *w, const void *word, int width) {
 
 int32_t hot_put(hot_world *w, void *dst, const void *src, uint64_t nbytes, int32_t pe) {
   int32_t rc = HOT_OK;
-  uint8_t *to = hot_find(w, dst, nbytes, pe, &rc);
+  uint8_t *to = hot_elsewhere(w, src) ? hot_not_here(&rc) : hot_find(w, dst, nbytes, pe, &rc);
   if (to) hot_move(to, src, nbytes);
   return rc;
 }
 
 int32_t hot_get(hot_world *w, void *dst, const void *src, uint64_t nbytes, int32_t pe) {
   int32_t rc = HOT_OK;
-  const uint8_t *from = hot_find(w, src, nbytes, pe, &rc);
+  const uint8_t *from = hot_elsewhere(w, dst) ? hot_not_here(&rc) : hot_find(w, src, nbytes, pe, &rc);
   if (from) hot_move(dst, from, nbytes);
   return rc;
 }
@@ -58,6 +58,7 @@ int32_t hot_atomic(hot_world *w, int op, int width, void *target, uint64_t opera
 
 int32_t hot_put_signal(hot_world *w, void *dst, const void *src, uint64_t nbytes, uint64_t *sig, uint64_t value, int sigop, int32_t pe) {
   int32_t rc = HOT_OK;
+  if (nbytes && hot_elsewhere(w, src)) return HOT_SLOW;
   uint8_t *to = hot_find(w, dst, nbytes, pe, &rc);
   if (rc) return rc;
   uint64_t *signal = (uint64_t *)(void *)hot_find(w, sig, 8, pe, &rc);
@@ -120,6 +121,7 @@ static int32_t strided(hot_world *w, void *dst, const void *src, int64_t dst_str
                        int32_t pe, int putting) {
   if ((uint32_t)pe >= (uint32_t)w->n) return GSHMEM_EPE;
   if (count == 0 || elem == 0) return HOT_OK;
+  if (hot_elsewhere(w, putting ? src : dst)) return HOT_SLOW;
   uint8_t *peer = NULL;
   int32_t rc = putting ? strided_place(w, dst, dst_stride, elem, count, pe, &peer) : strided_place(w, src, src_stride, elem, count, pe, &peer);
   if (rc) return rc;
@@ -146,7 +148,7 @@ int32_t hot_put_many(hot_world *w, void *const *dst, const void *const *src, con
   int32_t rc = HOT_OK;
   uint64_t i = 0;
   for (; i < n; i++) {
-    uint8_t *to = hot_find(w, dst[i], nbytes[i], pe[i], &rc);
+    uint8_t *to = hot_elsewhere(w, src[i]) ? hot_not_here(&rc) : hot_find(w, dst[i], nbytes[i], pe[i], &rc);
     if (HOT_UNLIKELY(rc)) break;
     if (to) hot_move(to, src[i], nbytes[i]);
   }
@@ -159,7 +161,7 @@ int32_t hot_get_many(hot_world *w, void *const *dst, const void *const *src, con
   int32_t rc = HOT_OK;
   uint64_t i = 0;
   for (; i < n; i++) {
-    const uint8_t *from = hot_find(w, src[i], nbytes[i], pe[i], &rc);
+    const uint8_t *from = hot_elsewhere(w, dst[i]) ? hot_not_here(&rc) : hot_find(w, src[i], nbytes[i], pe[i], &rc);
     if (HOT_UNLIKELY(rc)) break;
     if (from) hot_move(dst[i], from, nbytes[i]);
   }

@@ -115,6 +115,7 @@ typedef struct hot_seg {
 } hot_seg;
 
 #define HOT_MAX_SEG 6
+#define HOT_DEVICE_SEG 2u /* id of the range on a device, in a hot_ref */
 #define HOT_SPIN_TURNS 800u /* about 20 us of pauses: far longer than any answer of a running peer */
 
 /* Worlds and teams are type-stable: the struct of a slot is never freed, only reused, so a late caller may always read
@@ -125,6 +126,8 @@ typedef struct hot_world {
   uint32_t nseg;
   int32_t crowded;            /* more PEs on this host than cores: yield at once instead of spinning */
   int32_t direct;             /* nothing is ever outstanding outside this table: fence and quiet are finished here */
+  uintptr_t device_low;       /* addresses in [device_low, + device_span) may be a device's: never followed, Go looks closer. */
+  uint64_t device_span;       /* 0: this process uses no device */
   uint32_t spin;              /* turns of a wait that only spin (0 when crowded) */
   hot_seg seg[HOT_MAX_SEG];   /* seg[0] is the heap, never HOT_KIND_DEVICE */
   uint8_t **whole;            /* whole[pe]: first byte of that PE's mapped segment 0, NULL when unmapped */
@@ -214,6 +217,8 @@ extern _Atomic int hot_forked; /* 1 in a forked child: every call is refused bef
 hot_world *hot_world_new(int32_t me, int32_t n, uint64_t id); /* unpublished; NULL: no slot or no memory */
 /* Adds a range; returns its index or -1 when all HOT_MAX_SEG are taken. Before publishing only. */
 int32_t hot_world_segment(hot_world *w, void *low, uint64_t length, uint64_t off, uint32_t id, uint32_t kind);
+/* A device came up, at any time: its heap as one more range, and where its memory may lie. -1: no place for the range. */
+int32_t hot_world_device(hot_world *w, uintptr_t low, uint64_t length, uintptr_t window_low, uint64_t window_span);
 void hot_world_base(hot_world *w, uint32_t index, int32_t pe, void *base); /* NULL: not mapped. Any time. */
 void hot_world_whole(hot_world *w, int32_t pe, void *first);               /* whole[pe], and self when pe is me */
 uint64_t hot_world_publish(hot_world *w);                                  /* the handle; operations may start */

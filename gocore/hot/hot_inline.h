@@ -95,6 +95,14 @@ HOT_INLINE int32_t hot_enter_team(uint64_t handle, hot_team **team_out, hot_thre
   return HOT_OK;
 }
 
+/* How many ranges there are; one may be added while others look. Partner: hot_world_device. */
+HOT_INLINE uint32_t hot_segments(const hot_world *w) { return __atomic_load_n(&w->nseg, __ATOMIC_ACQUIRE); }
+
+/* 1 when an address of the caller's own may be a device's: then it is not followed here. */
+HOT_INLINE int hot_elsewhere(const hot_world *w, const void *local) {
+  return HOT_UNLIKELY((uint64_t)((uintptr_t)local - w->device_low) < w->device_span);
+}
+
 /* ---- finding the place ---------------------------------------------------------------------------------------- */
 
 uint8_t *hot_find_slow(hot_world *w, const void *addr, uint64_t nbytes, int32_t pe, int32_t *rc);
@@ -112,6 +120,11 @@ HOT_INLINE uint8_t *hot_find(hot_world *w, const void *addr, uint64_t nbytes, in
     if (HOT_LIKELY(base != NULL)) return base + off;
   }
   return hot_find_slow(w, addr, nbytes, pe, rc);
+}
+
+HOT_INLINE uint8_t *hot_not_here(int32_t *rc) {
+  *rc = HOT_SLOW;
+  return NULL;
 }
 
 /* After a signal, `p` or atomic to a PE: one relaxed look, no fence. A look that comes too early costs the sleeper its bound. */
@@ -243,7 +256,7 @@ HOT_INLINE int32_t hot_h_put(uint64_t world, void *dst, const void *src, uint64_
   hot_thread *t;
   int32_t rc = hot_enter(world, &w, &t);
   if (HOT_UNLIKELY(rc)) return rc;
-  uint8_t *to = hot_find(w, dst, nbytes, pe, &rc);
+  uint8_t *to = hot_elsewhere(w, src) ? hot_not_here(&rc) : hot_find(w, dst, nbytes, pe, &rc);
   if (HOT_LIKELY(to != NULL)) hot_move(to, src, nbytes);
   hot_leave(t);
   return rc;
@@ -254,7 +267,7 @@ HOT_INLINE int32_t hot_h_get(uint64_t world, void *dst, const void *src, uint64_
   hot_thread *t;
   int32_t rc = hot_enter(world, &w, &t);
   if (HOT_UNLIKELY(rc)) return rc;
-  const uint8_t *from = hot_find(w, src, nbytes, pe, &rc);
+  const uint8_t *from = hot_elsewhere(w, dst) ? hot_not_here(&rc) : hot_find(w, src, nbytes, pe, &rc);
   if (HOT_LIKELY(from != NULL)) hot_move(dst, from, nbytes);
   hot_leave(t);
   return rc;

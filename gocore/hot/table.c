@@ -168,6 +168,8 @@ hot_world *hot_world_new(int32_t me, int32_t n, uint64_t id) {
   w->nseg = 0;
   w->crowded = 0;
   w->direct = 0;
+  w->device_low = 0;
+  w->device_span = 0;
   w->spin = HOT_SPIN_TURNS;
   w->self = NULL;
   w->id = id;
@@ -190,6 +192,20 @@ int32_t hot_world_segment(hot_world *w, void *low, uint64_t length, uint64_t off
   s->id = id;
   s->kind = kind;
   return (int32_t)w->nseg++;
+}
+
+int32_t hot_world_device(hot_world *w, uintptr_t low, uint64_t length, uintptr_t window_low, uint64_t window_span) {
+  if (w->nseg >= HOT_MAX_SEG) return -1;
+  hot_seg *s = &w->seg[w->nseg];
+  s->low = low;
+  s->length = length;
+  s->off = 0;
+  s->id = HOT_DEVICE_SEG;
+  s->kind = HOT_KIND_DEVICE;
+  __atomic_store_n(&w->device_low, window_low, __ATOMIC_RELAXED);
+  __atomic_store_n(&w->device_span, window_span, __ATOMIC_RELEASE);
+  __atomic_store_n(&w->nseg, w->nseg + 1, __ATOMIC_RELEASE); /* partner: hot_segments; the range is whole before it counts */
+  return (int32_t)w->nseg - 1;
 }
 
 void hot_world_base(hot_world *w, uint32_t index, int32_t pe, void *base) {

@@ -63,6 +63,16 @@ func (w *World) AddDeviceSegment(low uintptr, length, off uint64, id uint32) (in
 	return w.addSegment(*(*unsafe.Pointer)(unsafe.Pointer(&low)), length, off, id, Device)
 }
 
+// OpenDevice adds the heap of a device, at any time once, and says where memory of devices may lie in this process: local buffers
+// there are never followed by the hot path. From then on fence and quiet are not finished in C.
+func (w *World) OpenDevice(low uintptr, length uint64, windowLow uintptr, windowSpan uint64) error {
+	w.SetDirect(false)
+	if C.hot_world_device(w.c, C.uintptr_t(low), C.uint64_t(length), C.uintptr_t(windowLow), C.uint64_t(windowSpan)) < 0 {
+		return status.New(status.Unsupported, "device_open", "a world has at most %d segments", C.HOT_MAX_SEG)
+	}
+	return nil
+}
+
 func (w *World) addSegment(low unsafe.Pointer, length, off uint64, id uint32, kind Kind) (int, error) {
 	i := C.hot_world_segment(w.c, low, C.uint64_t(length), C.uint64_t(off), C.uint32_t(id), C.uint32_t(kind))
 	if i < 0 {

@@ -17,18 +17,27 @@ Copies = List[Tuple[torch.Tensor, torch.Tensor]]
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
-def plain(tensor: Any) -> torch.Tensor:
-    """Gives the dense CPU tensor behind an argument, or raises with the way out."""
+def dense(tensor: Any) -> torch.Tensor:
+    """Gives the dense tensor behind an argument, on whatever device, or raises with the way out."""
     if type(tensor) not in _PLAIN:
         tensor = _unwrap(tensor)
     if tensor.layout is not torch.strided:
         raise UnsupportedError(f"tensors of layout {tensor.layout} cannot be used here; call .to_dense() first")
-    if not tensor.is_cpu:
-        raise UnsupportedError(
-            f"the tensor is on device {tensor.device} and this group serves cpu; "
-            "move it with .cpu(), or create the group with a backend for that device ('cpu:shmem,cuda:nccl')"
-        )
     return tensor
+
+
+def plain(tensor: Any) -> torch.Tensor:
+    """Gives the dense CPU tensor behind an argument, or raises with the way out."""
+    tensor = dense(tensor)
+    if not tensor.is_cpu:
+        raise UnsupportedError(f"the tensor is on device {tensor.device} and this group serves cpu; {_elsewhere(tensor.device.type)}")
+    return tensor
+
+
+def _elsewhere(kind: str) -> str:
+    if kind == "npu":
+        return "import torch_npu before the group is made, and it serves npu as well"
+    return "move it with .cpu(), or create the group with a backend for that device ('cpu:shmem,cuda:nccl')"
 
 
 def _unwrap(tensor: Any) -> torch.Tensor:
@@ -36,7 +45,7 @@ def _unwrap(tensor: Any) -> torch.Tensor:
         raise InvalidArgumentError(f"expected a torch.Tensor, got {type(tensor).__name__}")
     wait = getattr(tensor, "trigger_wait", None)  # AsyncCollectiveTensor: the value is there once waited for
     if wait is not None:
-        return plain(wait())
+        return dense(wait())
     if type(tensor).__torch_dispatch__ is not torch._C._disabled_torch_dispatch_impl and hasattr(tensor, "to_local"):
         raise UnsupportedError(f"a {type(tensor).__name__} cannot be communicated as it is; use its .to_local()")
     if tensor.numel() and tensor.is_cpu and tensor.layout is torch.strided and not tensor.data_ptr():

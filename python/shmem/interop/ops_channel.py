@@ -9,7 +9,7 @@ from __future__ import annotations
 import collections
 import ctypes
 from datetime import timedelta
-from typing import Any, Deque, List, Optional, Sequence
+from typing import Any, Deque, Dict, List, Optional, Sequence
 
 import torch
 
@@ -68,6 +68,9 @@ class Channel:
         self.closed: Optional[str] = None
         self.sequence = 0
         self.coalescing: Optional[List[Work]] = None
+        self.courier: Any = None  # starts operations of device tensors (work_device), once there was one ...
+        self.behind: Any = None  # ... through this channel
+        self.paths: Dict[str, int] = {}  # how many operations of device tensors went which way
         self.collective = lib.collective
         self._kept: Deque[Work] = collections.deque(maxlen=_KEPT)
         self.set_timeout(timeout)
@@ -254,12 +257,26 @@ class Channel:
     def _check_open(self) -> None:
         if self.closed is not None:
             raise FinalizedError(f"this process group is gone ({self.closed}); make a new one")
+        self.keep_order()
+
+    def keep_order(self) -> None:
+        """Lets operations of device tensors that were called before start first. Blocks: for the device, when there are any."""
+        if self.courier is not None:
+            self.courier.settle()
+
+    def drain(self) -> None:
+        """Waits for everything that is pending. Blocks: until it ends."""
+        self.completions.drain(self)
+        if self.courier is not None:
+            self.courier.drain()
 
     def abort(self) -> None:
         """Gives up what is pending or waited for; peers in it learn that this rank left. Blocks: no."""
         self.aborted = True
         self.closed = self.closed or "aborted"
-        self.completions.abort(AbortedError("the group was aborted here"), self)
+        for one in (self, self.behind):
+            if one is not None:
+                self.completions.abort(AbortedError("the group was aborted here"), one)
 
     def close(self, why: str) -> None:
         """Destroys the team. Blocks: no."""

@@ -15,6 +15,7 @@ import torch
 from torch.distributed import ProcessGroup
 
 from .._errors import InvalidArgumentError, UnsupportedError
+from . import npu
 from .ops_channel import Channel
 from .ops_exchange import Exchanges
 from .process_group_dynamo import hide
@@ -42,11 +43,18 @@ class ShmemProcessGroup(Memory, Exchanges, ProcessGroup):
             self._register_inside(name)
 
     def _register_inside(self, name: str) -> None:
+        self._backend = self._make_backend(name)
+        self._set_default_backend(ProcessGroup.BackendType.CUSTOM)
+        for device in self._served():
+            self._register_backend(device, ProcessGroup.BackendType.CUSTOM, self._backend)
+
+    def _make_backend(self, name: str) -> Any:
         from .process_group_backend import ShmemBackend
 
-        self._backend = ShmemBackend(self._world, self._channel, name)
-        self._set_default_backend(ProcessGroup.BackendType.CUSTOM)
-        self._register_backend(_CPU, ProcessGroup.BackendType.CUSTOM, self._backend)
+        return ShmemBackend(self._world, self._channel, name)
+
+    def _served(self) -> List[torch.device]:
+        return [_CPU]
 
     def getBackendName(self) -> str:
         """The name in messages."""
@@ -96,7 +104,7 @@ class ShmemProcessGroup(Memory, Exchanges, ProcessGroup):
         """The count starts at 0 on every rank by itself."""
 
     def _wait_for_pending_works(self) -> None:
-        self._channel.completions.drain(self._channel)
+        self._channel.drain()
 
 
 class _NoBackend:
@@ -150,7 +158,7 @@ class OldProcessGroup(ShmemProcessGroup):
 
     @property
     def _device_types(self) -> List[torch.device]:
-        return [_CPU]
+        return self._served()
 
     def _get_backend(self, device: Any) -> Any:
         # destroy_process_group of old torch tells a plug-in nothing; this question is all that reaches it.
@@ -173,11 +181,27 @@ def create(opts: Any, options: Any = None) -> Any:
     hide()
     world, channel, name = _open(opts, options)
     if mixed:
-        from .process_group_backend import ShmemBackend
+        return _backend_kind()(world, channel, name)
+    return _group_kind()(opts.store, world, channel, name)
 
-        return ShmemBackend(world, channel, name)
-    kind = ShmemProcessGroup if HYBRID else OldProcessGroup
-    return kind(opts.store, world, channel, name)
+
+def _group_kind() -> Any:
+    """The class of a new group: programs that have torch_npu get the one that serves npu tensors as well."""
+    if npu.loaded():
+        from . import process_group_device as device
+
+        return device.DeviceProcessGroup if HYBRID else device.OldDeviceProcessGroup
+    return ShmemProcessGroup if HYBRID else OldProcessGroup
+
+
+def _backend_kind() -> Any:
+    if npu.loaded():
+        from .process_group_device import DeviceBackend
+
+        return DeviceBackend
+    from .process_group_backend import ShmemBackend
+
+    return ShmemBackend
 
 
 def _open(opts: Any, options: Any) -> "tuple[GroupWorld, Channel, str]":

@@ -101,7 +101,7 @@ class ShmemBackend(Memory, Exchanges, Backend):
         """Makes the backend of a part of this group's ranks. Collective over them. Blocks until they arrive."""
         name = getattr(opts, "group_name", "") or f"{self._group}/split"
         world, channel = open_split(self._world, self._channel, list(ranks))
-        return ShmemBackend(world, channel, name)
+        return type(self)(world, channel, name)
 
     def _get_sequence_number_for_group(self) -> int:
         return self._channel.sequence
@@ -110,7 +110,7 @@ class ShmemBackend(Memory, Exchanges, Backend):
         """The count starts at 0 on every rank by itself."""
 
     def _wait_for_pending_works(self) -> None:
-        self._channel.completions.drain(self._channel)
+        self._channel.drain()
 
     def _enable_collectives_timing(self) -> None:
         """Works carry no timing; torch only offers to switch it on."""

@@ -92,7 +92,7 @@ class Work(_TorchWork):
         return self._future
 
     def _make_future(self) -> None:
-        base: Any = torch.futures.Future()
+        base: Any = self._new_future()
         # A result of set_exception is a value to C++ (DDP would take it for success); an exception out of a callback is not.
         future = base.then(lambda _: self._value())
         with self._guard():
@@ -102,6 +102,9 @@ class Work(_TorchWork):
             ended = self._done
         if ended:
             base.set_result(None)
+
+    def _new_future(self) -> Any:
+        return torch.futures.Future()
 
     def _value(self) -> List[torch.Tensor]:
         self._waited = True

@@ -1,0 +1,351 @@
+"""The collectives of torch.distributed for npu tensors, beside those for cpu tensors.
+
+An operation with an npu tensor among its arguments goes through host memory (stage.py): every dtype, layout and operator that
+cpu tensors have. A synchronous call does so in this thread on the caller's stream; an asynchronous one in the background
+(work_device.py). Operations of cpu tensors wait until those before them have started: the order of the calls is the order on
+the team, whatever the device.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, List, Optional, Sequence
+
+import torch
+
+from .._errors import UnsupportedError
+from . import npu
+from .ops_channel import Channel
+from .ops_exchange import Exchanges
+from .ops_sync import is_blocking_message, is_sync
+from .stage import Stage
+from .work import FinishedWork, Work
+from .work_device import Behind, Courier, DeviceWork
+
+_Tensors = List[torch.Tensor]
+_Shape = Callable[[Stage, Exchanges], Callable[[], Work]]
+
+
+class HostSide(Exchanges):
+    """The operations on the host tensors of a channel's device operations."""
+
+    def __init__(self, channel: Channel) -> None:
+        """Over a channel that asks for no order."""
+        self._channel = channel
+
+
+class DeviceExchanges(Exchanges):
+    """Mixed into the process group and the backend of programs that have torch_npu."""
+
+    _host: Optional[HostSide] = None
+    _down: Any = None
+    _up: Any = None
+
+    def _prepare(self, device: torch.device) -> HostSide:
+        """The channel's streams, courier and host side, made at the first device operation."""
+        channel = self._channel
+        if channel.courier is None:
+            channel.courier, channel.behind = Courier(channel), Behind(channel)
+        if self._host is None:
+            self._host = HostSide(channel.behind)
+        if self._down is None or self._down.device != device:
+            self._down, self._up = npu.runtime().Stream(device=device), npu.runtime().Stream(device=device)
+        return self._host
+
+    def _staged(self, device: torch.device, sync: bool, shape: _Shape, result: Sequence[torch.Tensor]) -> Work:
+        """Runs an operation through host memory. `shape` makes the stand-ins and gives what starts the operation on them.
+
+        Collective. Blocks: until done when `sync`, else no.
+        """
+        channel = self._channel
+        channel._check_open()
+        host = self._prepare(device)
+        channel.sequence += 1
+        channel.paths["staged"] = channel.paths.get("staged", 0) + 1
+        if sync:
+            return self._staged_here(device, shape, host, result)
+        runtime = npu.runtime()
+        stage = Stage(device, later=True)
+        with runtime.device(device):
+            self._down.wait_stream(runtime.current_stream(device))
+            with runtime.stream(self._down):
+                start = shape(stage, host)
+                arrival = runtime.Event()
+                arrival.record(self._down)
+        work = DeviceWork(channel, stage, start, arrival, self._up, result)
+        channel.gave(work)
+        channel.courier.take(work)
+        return work
+
+    def _staged_here(self, device: torch.device, shape: _Shape, host: HostSide, result: Sequence[torch.Tensor]) -> Work:
+        with npu.runtime().device(device):
+            stage = Stage(device, later=False)
+            start = shape(stage, host)
+            stage.arrived()
+            inner = start()
+            inner.wait()
+            stage.home()
+        done = FinishedWork()
+        done._result = result
+        done._source = inner.source_rank()
+        return self._channel.gave(done)
+
+    # ---- reductions ------------------------------------------------------------------------------------------------------
+
+    def allreduce(self, tensors: _Tensors, opts: Any = None) -> Work:
+        """Reduces a tensor over the group, in place. Collective. Blocks: until done unless asyncOp."""
+        device = npu.device_of(tensors)
+        if device is None:
+            self._channel.keep_order()
+            return super().allreduce(tensors, opts)
+        if any(tensor.layout is not torch.strided for tensor in tensors):
+            return self._allreduce_sparse_device(tensors, opts)
+
+        def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
+            hosts = [stage.update(tensor) for tensor in tensors]
+            return lambda: host.allreduce(hosts, opts)
+
+        return self._staged(device, is_sync(opts), shape, tensors)
+
+    def _allreduce_sparse_device(self, tensors: _Tensors, opts: Any) -> Work:
+        """Sparse tensors change their size: their host copies are made and taken home by torch."""
+        if len(tensors) != 1:
+            raise UnsupportedError("all_reduce: several sparse npu tensors in one call; reduce them one by one")
+        tensor, host = tensors[0], tensors[0].detach().cpu()
+        self._channel.keep_order()
+        super().allreduce([host], opts).wait()
+        with torch.no_grad():
+            tensor.copy_(host.to(tensor.device))
+        done = FinishedWork()
+        done._result = tensors
+        return self._channel.gave(done)
+
+    def allreduce_coalesced(self, tensors: _Tensors, opts: Any = None) -> Work:
+        """Reduces several tensors, in place. Collective. Blocks: until done unless asyncOp."""
+        device = npu.device_of(tensors)
+        if device is None:
+            return super().allreduce_coalesced(tensors, opts)
+
+        def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
+            hosts = [stage.update(tensor) for tensor in tensors]
+            return lambda: host.allreduce_coalesced(hosts, opts)
+
+        return self._staged(device, is_sync(opts), shape, tensors)
+
+    def reduce(self, tensors: _Tensors, opts: Any) -> Work:
+        """Reduces a tensor to the root, in place there; elsewhere it is only read. Collective. Blocks: until done unless asyncOp."""
+        device = npu.device_of(tensors)
+        if device is None:
+            return super().reduce(tensors, opts)
+
+        def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
+            mine = stage.update if opts.rootRank == self._channel.rank else stage.read
+            hosts = [mine(tensor) for tensor in tensors]
+            return lambda: host.reduce(hosts, opts)
+
+        return self._staged(device, is_sync(opts), shape, tensors)
+
+    def reduce_scatter(self, outputs: _Tensors, inputs: List[_Tensors], opts: Any) -> Work:
+        """Reduces a list of tensors, rank i keeps the i-th. Collective. Blocks: until done unless asyncOp."""
+        device = npu.device_of([*outputs, *inputs[0]])
+        if device is None:
+            return super().reduce_scatter(outputs, inputs, opts)
+
+        def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
+            target, parts = [stage.write(outputs[0])], [stage.read_all(inputs[0])]
+            return lambda: host.reduce_scatter(target, parts, opts)
+
+        return self._staged(device, is_sync(opts), shape, outputs)
+
+    def reduce_scatter_single(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None) -> Work:
+        """Reduces a tensor of size * n, rank i keeps the i-th part. Collective. Blocks: until done unless asyncOp."""
+        return self._one_each("reduce_scatter_single", [output], [input], opts, is_sync(opts))
+
+    _reduce_scatter_base = reduce_scatter_single
+
+    def reduce_scatter_single_coalesced(self, outputs: _Tensors, inputs: _Tensors, opts: Any = None) -> Work:
+        """reduce_scatter_single of several tensors. Collective. Blocks: until done unless asyncOp."""
+        return self._several("reduce_scatter_single_coalesced", outputs, inputs, opts, is_sync(opts))
+
+    reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
+
+    def _one_each(self, name: str, outputs: _Tensors, inputs: _Tensors, opts: Any, sync: bool) -> Work:
+        """An operation of one tensor out and one in."""
+        device = npu.device_of([*outputs, *inputs])
+        if device is None:
+            return getattr(super(), name)(outputs[0], inputs[0], opts)
+
+        def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
+            target, source = stage.write(outputs[0]), stage.read(inputs[0])
+            return lambda: getattr(host, name)(target, source, opts)
+
+        return self._staged(device, sync, shape, outputs)
+
+    def _several(self, name: str, outputs: _Tensors, inputs: _Tensors, opts: Any, sync: bool) -> Work:
+        """The same for lists."""
+        device = npu.device_of([*outputs, *inputs])
+        if device is None:
+            return getattr(super(), name)(outputs, inputs, opts)
+
+        def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
+            targets, sources = [stage.write(t) for t in outputs], [stage.read(t) for t in inputs]
+            return lambda: getattr(host, name)(targets, sources, opts)
+
+        return self._staged(device, sync, shape, outputs)
+
+    # ---- movements -------------------------------------------------------------------------------------------------------
+
+    def broadcast(self, tensors: _Tensors, opts: Any) -> Work:
+        """Copies the root's tensor to every rank. Collective. Blocks: until done unless asyncOp."""
+        device = npu.device_of(tensors)
+        if device is None:
+            return super().broadcast(tensors, opts)
+
+        def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
+            mine = stage.read if opts.rootRank == self._channel.rank else stage.write
+            hosts = [mine(tensor) for tensor in tensors]
+            return lambda: host.broadcast(hosts, opts)
+
+        return self._staged(device, is_sync(opts), shape, tensors)
+
+    def allgather(self, outputs: List[_Tensors], inputs: _Tensors, opts: Any = None) -> Work:
+        """Gives every rank everybody's tensor, as a list. Collective. Blocks: until done unless asyncOp."""
+        device = npu.device_of([*outputs[0], *inputs])
+        if device is None:
+            return super().allgather(outputs, inputs, opts)
+
+        def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
+            targets, sources = [stage.write_all(outputs[0])], [stage.read(inputs[0])]
+            return lambda: host.allgather(targets, sources, opts)
+
+        return self._staged(device, is_sync(opts), shape, outputs[0])
+
+    def all_gather_single(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None) -> Work:
+        """Gives every rank everybody's tensor, end to end in one. Collective. Blocks: until done unless asyncOp."""
+        return self._one_each("all_gather_single", [output], [input], opts, is_sync(opts))
+
+    _allgather_base = all_gather_single
+
+    def allgather_coalesced(self, outputs: List[_Tensors], inputs: _Tensors, opts: Any = None) -> Work:
+        """allgather of several tensors; outputs[rank][i]. Collective. Blocks: until done unless asyncOp."""
+        every = [tensor for mine in outputs for tensor in mine]
+        device = npu.device_of([*every, *inputs])
+        if device is None:
+            return super().allgather_coalesced(outputs, inputs, opts)
+
+        def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
+            targets, sources = [[stage.write(t) for t in mine] for mine in outputs], [stage.read(t) for t in inputs]
+            return lambda: host.allgather_coalesced(targets, sources, opts)
+
+        return self._staged(device, is_sync(opts), shape, every)
+
+    def all_gather_single_coalesced(self, outputs: _Tensors, inputs: _Tensors, opts: Any = None) -> Work:
+        """all_gather_single of several tensors. Collective. Blocks: until done unless asyncOp."""
+        return self._several("all_gather_single_coalesced", outputs, inputs, opts, is_sync(opts))
+
+    allgather_into_tensor_coalesced = all_gather_single_coalesced
+
+    def gather(self, outputs: List[_Tensors], inputs: _Tensors, opts: Any) -> Work:
+        """Gives the root everybody's tensor, as a list. Collective. Blocks: until done unless asyncOp."""
+        parts = outputs[0] if outputs else []
+        device = npu.device_of([*parts, *inputs])
+        if device is None:
+            return super().gather(outputs, inputs, opts)
+
+        def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
+            targets = [stage.write_all(mine) for mine in outputs]
+            sources = [stage.read(tensor) for tensor in inputs]
+            return lambda: host.gather(targets, sources, opts)
+
+        return self._staged(device, is_sync(opts), shape, parts)
+
+    def scatter(self, outputs: _Tensors, inputs: List[_Tensors], opts: Any) -> Work:
+        """Gives rank i the root's i-th tensor. Collective. Blocks: until done unless asyncOp."""
+        device = npu.device_of([*outputs, *(inputs[0] if inputs else [])])
+        if device is None:
+            return super().scatter(outputs, inputs, opts)
+
+        def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
+            sources = [stage.read_all(mine) for mine in inputs]
+            targets = [stage.write(tensor) for tensor in outputs]
+            return lambda: host.scatter(targets, sources, opts)
+
+        return self._staged(device, is_sync(opts), shape, outputs)
+
+    def barrier(self, opts: Any = None) -> Work:
+        """Waits until every rank of the group is here; what was called before has started. Collective. Blocks: unless asyncOp."""
+        self._channel.keep_order()
+        return super().barrier(opts)
+
+    # ---- exchanges -------------------------------------------------------------------------------------------------------
+
+    def all_to_all_single(
+        self, output: torch.Tensor, input: torch.Tensor, output_splits: Sequence[int], input_splits: Sequence[int], opts: Any = None
+    ) -> Work:
+        """Sends the i-th part of a tensor to rank i, parts along dimension 0. Collective. Blocks: until done unless asyncOp."""
+        device = npu.device_of([output, input])
+        if device is None:
+            return super().all_to_all_single(output, input, output_splits, input_splits, opts)
+
+        def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
+            target, source = stage.write(output), stage.read(input)
+            return lambda: host.all_to_all_single(target, source, output_splits, input_splits, opts)
+
+        return self._staged(device, is_sync(opts), shape, [output])
+
+    alltoall_base = all_to_all_single
+
+    def alltoall(self, outputs: _Tensors, inputs: _Tensors, opts: Any = None) -> Work:
+        """Sends the i-th tensor to rank i. Collective. Blocks: until done unless asyncOp."""
+        device = npu.device_of([*outputs, *inputs])
+        if device is None:
+            return super().alltoall(outputs, inputs, opts)
+
+        def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
+            targets, sources = stage.write_all(outputs), stage.read_all(inputs)
+            return lambda: host.alltoall(targets, sources, opts)
+
+        return self._staged(device, is_sync(opts), shape, outputs)
+
+    # ---- messages --------------------------------------------------------------------------------------------------------
+
+    def send(self, tensors: _Tensors, dst: int, tag: int = 0) -> Work:
+        """Sends a tensor to a rank. Collective: no. Blocks: inside dist.send until it may be reused, else no."""
+        device = npu.device_of(tensors)
+        if device is None:
+            return super().send(tensors, dst, tag)
+        self._check_rank(dst, "destination")
+
+        def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
+            source = [stage.read(tensors[0])]
+            return lambda: host.send(source, dst, tag)
+
+        return self._staged(device, is_blocking_message(), shape, ())
+
+    def recv(self, tensors: _Tensors, src: int, tag: int = 0) -> Work:
+        """Receives a tensor from a rank. Collective: no. Blocks: inside dist.recv until it is here, else no."""
+        device = npu.device_of(tensors)
+        if device is None:
+            return super().recv(tensors, src, tag)
+        self._check_rank(src, "source")
+        return self._receive(device, tensors, lambda host, target: host.recv(target, src, tag), is_blocking_message())
+
+    def recv_anysource(self, tensors: _Tensors, tag: int = 0) -> Work:
+        """Receives a tensor from whoever sends first; the Work knows who. Collective: no. Blocks: as recv."""
+        device = npu.device_of(tensors)
+        if device is None:
+            return super().recv_anysource(tensors, tag)
+        return self._receive(device, tensors, lambda host, target: host.recv_anysource(target, tag), is_blocking_message())
+
+    recvAnysource = recv_anysource
+
+    def _receive(self, device: torch.device, tensors: _Tensors, begin: Callable[[Exchanges, _Tensors], Work], sync: bool) -> Work:
+        def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
+            target = [stage.write(tensors[0])]
+            return lambda: begin(host, target)
+
+        return self._staged(device, sync, shape, tensors)
+
+    def batch_isend_irecv(self, kinds: Sequence[str], tensors: _Tensors, ranks: Sequence[int]) -> Work:
+        """Several messages at once, as torch_npu asks for them on some chips: "isend" or "irecv", tensor, rank. Blocks: no."""
+        works = [self.send([t], rank) if kind == "isend" else self.recv([t], rank) for kind, t, rank in zip(kinds, tensors, ranks)]
+        return self._channel.joint(works)

@@ -30,6 +30,7 @@ type Facts struct {
 	Atomics  bool     `json:"atomics"`  // scalar atomics on global memory (950)
 	Missing  []string `json:"missing"`  // entry points that are absent, with the CANN version that brings each, and what it costs
 	Emulated bool     `json:"emulated"` // the runtime says of itself that it is no hardware
+	Fixed    string   `json:"fixed"`    // whether kernels that are not passed the state find it at the fixed address, and why not
 }
 
 // Device is one accelerator. All methods may be called from any goroutine and thread; each sets the device on the thread it
@@ -46,12 +47,16 @@ type Device interface {
 	// AllocHost is pinned host memory that the device can reach; the CPU may follow its address.
 	AllocHost(bytes uint64) (uintptr, error)
 	FreeHost(at uintptr) error
+	// AllocAt is Alloc at an address of the caller's choice, for the one that kernels know. Where the chip or the runtime does
+	// not let it choose, or the place is taken, it fails, and Facts says why. Free ends it.
+	AllocAt(bytes uint64, at uintptr) (uintptr, error)
 
 	// Holds says whether an address is memory of this device (own, mapped of a peer, or any other that its runtime gave out).
 	Holds(at uintptr) bool
 
 	// Copy queues n bytes from src to dst, each of them device memory (a peer's mapped part included) or host memory.
-	// Host memory must stay until the copy is waited for, unless it is pageable: then the call returns when it was read or written.
+	// Host memory must stay until the copy is waited for, unless it is pageable: then the call returns when it was read or written,
+	// so it waits for the stream's earlier work, without a deadline. Who needs one copies from or to AllocHost memory and waits.
 	Copy(dst, src uintptr, n uint64, s Stream) error
 	// Clear queues n zero bytes.
 	Clear(dst uintptr, n uint64, s Stream) error
@@ -84,6 +89,9 @@ type Heap interface {
 	Base(pe int) uintptr
 	// Card is what a peer needs to map this PE's part: opaque, safe to send, bound to this process.
 	Card() []byte
+	// Admit lets a peer map this PE's part, where the runtime keeps a list of who may. Call it for every peer's card, meet all
+	// PEs, then Map.
+	Admit(pe int, card []byte) error
 	// Map maps a peer's part. An error says why the peer is out of reach; the heap stays usable without it.
 	Map(pe int, card []byte) error
 	// Unmap ends the mapping of a peer, before its owner frees the memory. Closing unmaps all.
@@ -95,10 +103,17 @@ type State interface {
 	// Address is the first argument of every kernel.
 	Address() uintptr
 	// SetTeam fills entry index: members[i] is the world PE of rank i, me this PE's rank, -1 when it is none of them.
+	// All members call it and meet before any of them launches a kernel of the team; no kernel of its index may be running.
 	SetTeam(index int, members []int, me int) error
 	// ClearTeam ends an entry. No kernel of the team may be running.
 	ClearTeam(index int) error
 	// Abort ends every wait of every running kernel: a PE died, a timeout, or abort(). Works while kernels run. reason is not 0.
+	// It stays: kernels that start later do not wait either.
 	Abort(reason int32) error
+	// Resume lets kernels wait again. The aborted ones have ended; the barrier state of their teams is lost, so call SetTeam for
+	// each team that goes on, on all its members, and meet.
+	Resume() error
+	// Refresh tells kernels which peers are mapped now. No kernel may be running.
+	Refresh() error
 	Close() error
 }

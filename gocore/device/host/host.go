@@ -65,7 +65,7 @@ func Open(o Options) (*Device, error) {
 func (d *Device) Facts() device.Facts {
 	return device.Facts{
 		Name: "host", ID: d.options.ID, Runtime: runtime.Version(), Cores: 1, Emulated: true,
-		Kernels: noKernels, Sharing: "memfd through /proc",
+		Kernels: noKernels, Sharing: "memfd through /proc", Fixed: "no: a device of host memory chooses its addresses",
 	}
 }
 
@@ -126,6 +126,11 @@ func (d *Device) free(op string, at uintptr, pinned bool) error {
 		return status.New(status.InvalidArgument, op, "%#x is not the start of such an allocation", at)
 	}
 	return p.mapped.unmap()
+}
+
+// AllocAt always fails: there are no kernels that know an address.
+func (d *Device) AllocAt(bytes uint64, at uintptr) (uintptr, error) {
+	return 0, status.New(status.Unsupported, "device alloc", "%d bytes at %#x: a device of host memory chooses its addresses", bytes, at)
 }
 
 // Holds implements [device.Device].

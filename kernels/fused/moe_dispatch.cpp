@@ -9,7 +9,8 @@
 //   slots  local out, [token_count * topk] int32: where each went in its receiver's recv[me]; -1
 // Block b serves the destinations and sources d with d mod blocks == b, so nothing is counted twice
 // and the order is the same in every run. One barrier at the start (recv and flags are free); the
-// end needs none, because a flag says that all tokens of its source have arrived.
+// end needs none, because a flag says that all tokens of its source have arrived. Members must be mapped:
+// experts' numbers and flags are scalar stores.
 #include "kernel_entry.h"
 
 using namespace gshmem;
@@ -40,6 +41,7 @@ ACLSHMEM_DEVICE void send_to(const Dispatch& d, int32_t to)
         slot++;
     }
     engine_quiet(pe);
+    if (aborted()) return; // the tokens may not have arrived: nobody may be told that they have
     store_shared<int32_t>(peer_address(d.flag(d.team.me), pe), static_cast<int32_t>(slot) + 1);
 }
 

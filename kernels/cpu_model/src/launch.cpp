@@ -108,7 +108,7 @@ void add_pe(Launch& l, const km_device_t* dev, const void* args, uint32_t blocks
 }
 
 int32_t launch(const char* name, uint32_t blocks, const void* const* args, size_t args_size,
-               const km_device_t* const* devs, uint32_t count, bool group)
+               const km_device_t* const* devs, uint32_t count, bool group, Fault* fault)
 {
     last_report.clear();
     KernelEntry entry;
@@ -126,6 +126,7 @@ int32_t launch(const char* name, uint32_t blocks, const void* const* args, size_
     l.kernel_name = name;
     l.kernel = entry;
     l.closed = group;
+    l.fault = fault;
     l.random.s = devs[0]->seed ^ 0x5eed;
     l.policy = static_cast<uint32_t>(devs[0]->seed % 5);
     l.victim = l.random.below(1u << 16);
@@ -138,6 +139,13 @@ int32_t launch(const char* name, uint32_t blocks, const void* const* args, size_
 }
 
 } // namespace
+
+int32_t launch_group(const char* kernel, uint32_t blocks, const void* const* args, size_t args_size, const km_device_t* const* devs,
+                     uint32_t count, Fault& fault)
+{
+    return launch(kernel, blocks, args, args_size, devs, count, true, &fault);
+}
+
 } // namespace km
 
 using namespace km;
@@ -146,13 +154,13 @@ extern "C" {
 
 int32_t km_launch(const char* kernel_name, uint32_t block_dim, const void* args, size_t args_size, const km_device_t* dev)
 {
-    return launch(kernel_name, block_dim, &args, args_size, &dev, 1, false);
+    return launch(kernel_name, block_dim, &args, args_size, &dev, 1, false, nullptr);
 }
 
 int32_t km_launch_group(const char* kernel_name, uint32_t block_dim, const void* const* args, size_t args_size,
                         const km_device_t* const* devs, uint32_t count)
 {
-    return launch(kernel_name, block_dim, args, args_size, devs, count, true);
+    return launch(kernel_name, block_dim, args, args_size, devs, count, true, nullptr);
 }
 
 const char* km_last_report(void) { return last_report.c_str(); }

@@ -3,6 +3,7 @@
 #define KM_LAUNCH_HPP
 
 #include "core.hpp"
+#include "fault.hpp"
 #include <csetjmp>
 #include <map>
 #include <memory>
@@ -29,6 +30,7 @@ struct Pe {
     Launch* launch = nullptr;
     uint32_t sync_arrived = 0; // SyncAll
     uint64_t sync_generation = 0;
+    bool dead = false; // its blocks end at their next access
 
     uint8_t* host(uint64_t addr, uint64_t bytes, const char* what, Where w); // stops when unknown
     uint8_t* try_host(uint64_t addr, uint64_t bytes) const;
@@ -60,6 +62,7 @@ struct Launch {
     bool engines = false; // some PE has queues
     uint32_t policy = 0, victim = 0, turn = 0;
     uint64_t progress = 1; // counts changes that somebody may be waiting for
+    Fault* fault = nullptr; // what goes wrong in this run, or null
     Fiber* current = nullptr;
     ucontext_t home{};
     jmp_buf home_jump{};
@@ -71,6 +74,8 @@ struct Launch {
     Fiber* pick();
     bool starved(const Fiber& f) const;
     bool serve_engines(); // one entry of some PE's queues; false when all are empty
+    void step();          // one access to memory: the fault's clock
+    void host_aborts();
     void nobody_can_run(uint32_t& rounds);
     void report_deadlock();
     void add_report(const Pe* pe, const char* rule, const std::string& text);

@@ -76,7 +76,8 @@ void yield_point(bool waiting, Where w)
     Launch& l = *running;
     Fiber& f = *l.current;
     Core& c = f.core;
-    if (l.killed) throw KernelStop{};
+    l.step();
+    if (l.killed || c.pe->dead) throw KernelStop{};
     if (waiting) {
         c.last_wait = w;
         c.idle_reads = c.seen_progress == l.progress ? c.idle_reads + 1 : 1;
@@ -90,7 +91,22 @@ void yield_point(bool waiting, Where w)
         if (l.policy >= StarvePe && !l.starved(f) && l.random.below(8)) return;
     }
     if (_setjmp(f.resume) == 0) _longjmp(l.home_jump, 1);
-    if (l.killed) throw KernelStop{};
+    if (l.killed || c.pe->dead) throw KernelStop{};
+}
+
+void Launch::step()
+{
+    if (!fault) return;
+    const uint64_t now = fault->steps++;
+    if (now == fault->kill) pes[fault->victim]->dead = true;
+    if (now == fault->abort) host_aborts();
+}
+
+void Launch::host_aborts()
+{
+    fault->host_ran = true;
+    fault->host();
+    progress++;
 }
 
 bool Launch::starved(const Fiber& f) const
@@ -101,10 +117,12 @@ bool Launch::starved(const Fiber& f) const
 
 bool Launch::serve_engines()
 {
-    if (!engines) return false;
+    if (!engines || (fault && fault->steps >= fault->stop_engines)) return false;
     const uint32_t n = static_cast<uint32_t>(pes.size()), start = random.below(n);
-    for (uint32_t i = 0; i < n; i++)
-        if (pes[(start + i) % n]->nic->step(random)) return true;
+    for (uint32_t i = 0; i < n; i++) {
+        Pe& pe = *pes[(start + i) % n];
+        if (!pe.dead && pe.nic->step(random)) return true;
+    }
     return false;
 }
 
@@ -112,7 +130,7 @@ bool Launch::serve_engines()
 Fiber* Launch::pick()
 {
     const auto can = [this](const Fiber& f) {
-        return !f.done && !(f.core.idle_reads >= IDLE && f.core.seen_progress == progress);
+        return !f.done && !(!f.core.pe->dead && f.core.idle_reads >= IDLE && f.core.seen_progress == progress);
     };
     if (policy == RunToWait && current && can(*current)) return current;
     const uint32_t n = static_cast<uint32_t>(fibers.size());
@@ -150,7 +168,8 @@ void Launch::nobody_can_run(uint32_t& rounds)
         }
     }
     if (closed && rounds > HOPELESS) {
-        report_deadlock();
+        if (fault && !fault->host_ran && fault->host) host_aborts();
+        else report_deadlock();
         return;
     }
     if (!closed) {

@@ -1,11 +1,15 @@
-// main.cpp: runs the matrix.  kernel_tests_<arch> [--full] [--only NAME,...] [--seeds N] [--pes N] [--blocks N] [--stop]
+// main.cpp: runs the matrix.
+//   kernel_tests_<arch> [--full] [--only NAME,...] [--seeds N] [--first N] [--pes N] [--blocks N] [--stop] [--limit SECONDS]
+// A case that takes longer than the limit is a hang: it is named, and the run ends with status 3.
 #include "world.hpp"
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <csignal>
 #include <string>
+#include <unistd.h>
 
 std::vector<Test>& tests()
 {
@@ -19,8 +23,26 @@ struct Options {
     bool full = false, stop = false;
     std::string only;
     int pes = 0, blocks = 0;
+    unsigned limit = 120;
     uint64_t seeds = 0, first = 0;
 };
+
+// The watchdog. What it prints is made before each case: a signal handler may only write.
+char hang_text[200];
+
+void on_alarm(int)
+{
+    const ssize_t ignored = write(STDOUT_FILENO, hang_text, std::strlen(hang_text));
+    (void)ignored;
+    _exit(3);
+}
+
+void watch(const Test& t, const Config& c, unsigned seconds)
+{
+    std::fflush(stdout);
+    std::snprintf(hang_text, sizeof hang_text, "FAIL %s (%s): did not end within %u s (--limit)\n", t.name, c.text().c_str(), seconds);
+    alarm(seconds);
+}
 
 Options parse(int argc, char** argv)
 {
@@ -33,6 +55,7 @@ Options parse(int argc, char** argv)
         else if (a == "--only") o.only = value();
         else if (a == "--pes") o.pes = std::atoi(value());
         else if (a == "--blocks") o.blocks = std::atoi(value());
+        else if (a == "--limit") o.limit = static_cast<unsigned>(std::atoi(value()));
         else if (a == "--seeds") o.seeds = std::strtoull(value(), nullptr, 10);
         else if (a == "--first") o.first = std::strtoull(value(), nullptr, 10);
         else {
@@ -79,6 +102,7 @@ std::vector<Config> matrix(const Options& o)
 int main(int argc, char** argv)
 {
     const Options o = parse(argc, argv);
+    std::signal(SIGALRM, on_alarm);
     const auto start = std::chrono::steady_clock::now();
     int cases = 0, failed = 0;
     for (const Test& t : tests()) {
@@ -87,6 +111,7 @@ int main(int argc, char** argv)
         int bad = 0, ran = 0;
         for (const Config& c : matrix(o)) {
             ran++;
+            watch(t, c, o.limit);
             try {
                 t.run(c, o.full);
             } catch (const Failure& f) {
@@ -100,6 +125,7 @@ int main(int argc, char** argv)
         std::printf("%-28s %5d cases %4d failed %7.2f s\n", t.name, ran, bad, s);
         std::fflush(stdout);
     }
+    alarm(0);
     const double s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     std::printf("arch %u: %d cases, %d failed, %.1f s\n", km_npu_arch(), cases, failed, s);
     return failed ? 1 : 0;

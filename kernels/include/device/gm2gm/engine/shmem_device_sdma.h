@@ -40,13 +40,14 @@ ACLSHMEM_DEVICE void sdma_quiet()
     quiet();
 }
 
-// Raises this core's word at the state's signal_addr once its SDMA work is complete.
+// Raises this core's word at the state's signal_addr once its SDMA work is complete; not when the wait
+// for it was aborted.
 ACLSHMEM_DEVICE void sdma_notify()
 {
     const uint64_t words = load_constant<uint64_t>(context().state + offsetof(gshmem_device_state_t, signal_addr));
     if (!words) AscendC::Trap();
     sdma_quiet();
-    store_shared<uint32_t>(words + 4 * static_cast<uint64_t>(AscendC::GetBlockIdx()), 1);
+    if (!aborted()) store_shared<uint32_t>(words + 4 * static_cast<uint64_t>(AscendC::GetBlockIdx()), 1);
 }
 
 } // namespace gshmem

@@ -1,197 +1,251 @@
 #!/usr/bin/env python3
-"""Mutation test of the CPU model: is every wait, flag, clean and bound of the kernels needed, and
+"""Mutation test: is every wait, flag, clean and bound of the kernels and device headers needed, and
 would the suite notice if it were missing?
 
-Each mutant is one statement removed, or one bound ignored, in a kernel or device header. It is
-compiled and the suite is run until something fails. A mutant that survives must be listed in
-mutants_survive.txt with the reason; at least 95 % of the others must be caught.
+    python3 tests/mutate.py --build DIR [--sample SECONDS] [--only TEXT] [--table FILE] [--list]
 
-    python3 tests/mutate.py --build DIR [--jobs 2] [--only TEXT] [--table FILE]
-
-DIR is the OUT of a finished `make tests`. Runs in about 10 minutes on two cores.
+DIR is the OUT of a finished `make tests`. The suite runs against each mutant (mutants.py) until
+something fails, on 910 and then, if nobody noticed, on 950. A mutant that survives must be listed in
+mutants_survive.txt with the reason; at least 95 % of the others must be caught. --sample tries as
+many unlisted mutants as the seconds allow, in an order that changes every day, and fails when one of
+them survives; --day repeats an earlier day's order.
 """
 import argparse
 import concurrent.futures
+import hashlib
+import os
 import pathlib
+import random
 import re
+import resource
+import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
+import time
+from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-INVALID = "does not compile"  # such a change is no mutant and is not counted
+import mutants
+from mutants import ROOT, Mutant
+
 SURVIVORS = ROOT / "tests" / "mutants_survive.txt"
-TARGETS = ["rma/*.cpp", "coll/*.cpp", "coll/*.h", "fused/*.cpp", "include/kernel_entry.h", "include/device/internal/*.h",
-           "include/device/gm2gm/shmem_device_so.h", "include/device/gm2gm/shmem_device_p2p_sync.h"]
-REMOVED = re.compile(
-    r"^(if \(.*\) )?(AscendC::)?"
-    r"(SetFlag|WaitFlag|PipeBarrier|DataSyncBarrier|SetAtomicAdd|SetAtomicNone|DataCacheCleanAndInvalid|quiet|refresh_cache|team_barrier|"
-    r"core_barrier|pe_barrier|settle|engine_quiet|turn_over|announce|wait_reached|store_shared|mark_unrouted)\b.*;( //.*)?$")
-GUARD = re.compile(r"^if \(.*\) (return|continue|break|per = |half_ = )?.*;$")
-BOUND = re.compile(r"[\w.\->()+* ]+ < [\w.\->()]+ \?")
-COMPILE = ["-std=c++17", "-O1", "-pthread", "-w", "-Icpu_model/include"]
+ARCHS = ("2201", "3510")
+BAR = 95.0
 # Configurations that together meet every policy, schedule and pipe preference; quick ones first.
 RUNS = [["--pes", "3", "--blocks", "3", "--seeds", "2"], ["--pes", "2", "--blocks", "1", "--seeds", "12"],
         ["--pes", "5", "--blocks", "2", "--seeds", "8"], ["--pes", "8", "--blocks", "5", "--seeds", "2"]]
-# The tests that can notice a change of a kernel or header.
-ALL = "put,get,strided,signal,atomic,barrier,allgather,broadcast,allreduce_half,allreduce_int32,teams,member,abort,moe,matmul"
-DEVICE = ALL + ",device,engine"
-TESTS = {"rma/copy.cpp": "put,get,engine", "rma/strided.cpp": "strided", "rma/signal.cpp": "signal,put_value,atomic,engine,abort",
-         "coll/barrier.cpp": "barrier", "coll/allgather.cpp": "allgather,teams,member,abort", "coll/all_to_all.cpp": "all_to_all,member,abort",
-         "coll/broadcast.cpp": "broadcast,member,abort", "coll/allreduce.cpp": "allreduce,member,abort",
-         "coll/reduce_scatter.cpp": "reduce_scatter,member,abort", "coll/push.h": "allgather,all_to_all,broadcast",
-         "coll/reducer.h": "allreduce,reduce_scatter,moe", "fused/kv_shuffle.cpp": "kv_shuffle,member,abort",
-         "fused/moe_dispatch.cpp": "moe,member,abort", "fused/moe_combine.cpp": "moe,member,abort",
-         "fused/matmul_allreduce.cpp": "matmul,member,abort",
-         **{f"include/device/internal/{n}.h": DEVICE for n in ("amo", "queue", "engines", "engine_sync", "barrier", "rma", "spin", "memory", "copy", "sync")},
-         **{f"include/device/gm2gm/shmem_device_{n}.h": DEVICE for n in ("so", "p2p_sync")}}
+LIMIT = 30  # seconds for one case, which takes milliseconds: more is a hang
 
 
-class Mutant:
-    """One change of one line."""
+class Verdict(NamedTuple):
+    """What the suite made of one mutant: `how` it was noticed, or None."""
 
-    def __init__(self, path, line, kind, text, replacement):
-        self.path, self.line, self.kind, self.text, self.replacement = path, line, kind, text, replacement
-
-    @property
-    def name(self):
-        return f"{self.path}: {self.kind}: {self.text.strip()}"
+    mutant: Mutant
+    how: Optional[str]
 
 
-def mutants_of(path):
-    """All mutants of one file. Lines of the model's exceptions and of disabled code are left out."""
-    for number, line in enumerate((ROOT / path).read_text().splitlines()):
-        text = line.strip()
-        if text.startswith(("//", "#", "*", "/*")) or text.endswith("\\"):
-            continue
-        if REMOVED.match(text):
-            yield Mutant(path, number, "removed", line, "")
-        elif GUARD.match(text):
-            yield Mutant(path, number, "guard removed", line, "")
-        if BOUND.search(line):
-            yield Mutant(path, number, "bound ignored", line, BOUND.sub(lambda m: lead(m.group(0)) + "false ?", line, count=1))
+# ---- building --------------------------------------------------------------------------------------------------------
+
+def write_tree(tree: pathlib.Path) -> List[Mutant]:
+    """The sources with all mutants in them; files that did not change keep their times."""
+    found, files = mutants.everything()
+    wanted = {path: text for path, text in files}
+    for file in sorted(ROOT.rglob("*")):
+        path = file.relative_to(ROOT).as_posix()
+        if file.suffix in (".cpp", ".h", ".hpp", ".def") and path not in wanted and not path.startswith("build"):
+            wanted[path] = file.read_text()
+    wanted["mutant.h"] = mutants.SELECTOR
+    for path, text in wanted.items():
+        target = tree / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not target.exists() or target.read_text() != text:
+            target.write_text(text)
+    return found
 
 
-def lead(matched):
-    """What the bound's pattern swallowed before the comparison: an opening `=`, `return` or `(`."""
-    for opening in ("return ", "= ", "("):
-        at = matched.rfind(opening)
-        if at >= 0 and "(" not in matched[at + len(opening):].split("<")[0].replace("()", ""):
-            return matched[: at + len(opening)]
-    return " "
+def sources_of(tree: pathlib.Path) -> List[pathlib.Path]:
+    """What holds mutated code: the kernels as one unit, and each test that calls the device API itself."""
+    kernels = sorted(p for folder in ("rma", "coll", "fused") for p in (tree / folder).glob("*.cpp"))
+    unit = tree / "unity.cpp"
+    text = "".join(f'#include "{p.relative_to(tree).as_posix()}"\n' for p in kernels + [tree / "cpu_model/src/kernels.cpp"])
+    if not unit.exists() or unit.read_text() != text:
+        unit.write_text(text)
+    tests = [p for p in sorted((tree / "tests").glob("test_*.cpp")) if uses_device_code(p) and p.stem not in ("test_names", "test_model")]
+    return [unit] + tests
 
 
-def all_mutants():
-    for pattern in TARGETS:
-        for file in sorted(ROOT.glob(pattern)):
-            yield from mutants_of(file.relative_to(ROOT).as_posix())
+def uses_device_code(source: pathlib.Path) -> bool:
+    """True when a file includes the device headers, whose inline functions are mutated."""
+    return re.search(r'#include "(device/shmem_device|kernel_entry)\.h"', source.read_text()) is not None
 
 
-def apply(mutant, tree):
-    file = tree / mutant.path
-    lines = file.read_text().splitlines()
-    assert lines[mutant.line] == mutant.text
-    lines[mutant.line] = mutant.replacement if mutant.replacement else ";" if not mutant.text.strip().startswith("else") else "else ;"
-    file.write_text("\n".join(lines) + "\n")
-
-
-def prebuilt(build):
-    """Objects that contain no mutated code."""
-    base = build / "obj-2201"
-    tests = [base / "tests" / f"{n}.o" for n in ("test_rma", "test_coll", "test_fused", "test_abort")]
-    model = [p for p in (base / "cpu_model" / "src").glob("*.o") if p.name != "kernels.o"]
-    return [str(p) for p in tests + model + list((base / "tests" / "harness").glob("*.o"))]
-
-
-def compile_tree(tree, build, cxx, device):
-    sources = sorted(p for d in ("rma", "coll", "fused") for p in (tree / d).glob("*.cpp")) + [tree / "cpu_model/src/kernels.cpp"]
-    unity = tree / "unity.cpp"
-    unity.write_text("".join(f'#include "{p}"\n' for p in sources))
-    out = tree / "mutant"
-    flags = COMPILE + ["-Iinclude", "-Icoll", "-Itests"]
-    device = [str(tree / "tests" / f"{n}.cpp") for n in ("test_device", "test_engines")] if device else []
-    command = [cxx, *flags, str(unity), *device, *prebuilt(build), "-o", str(out)]
-    done = subprocess.run(command, cwd=tree, capture_output=True, text=True, timeout=300)
-    return (out, "") if done.returncode == 0 else (None, done.stderr.strip().splitlines()[0] if done.stderr else "?")
-
-
-def judge(binary, only):
-    """The way the suite notices, or None."""
-    for run in [[*run, "--only", only] for run in RUNS]:
-        try:
-            done = subprocess.run([str(binary), "--stop", *run], capture_output=True, text=True, timeout=150)
-        except subprocess.TimeoutExpired:
-            return "hangs"
-        if done.returncode < 0:
-            return f"crashes (signal {-done.returncode})"
+def compile_one(source: pathlib.Path, tree: pathlib.Path, arch: str, cxx: List[str], digest: str) -> pathlib.Path:
+    """The object of one source, kept between runs while nothing changed."""
+    made = tree / f"{source.stem}-{arch}-{digest}.o"
+    if not made.exists():
+        for old in tree.glob(f"{source.stem}-{arch}-*.o"):
+            old.unlink()
+        flags = ["-std=c++17", "-O1", "-pthread", "-w", f"-D__NPU_ARCH__={arch}", "-include", "mutant.h", "-Iinclude", "-Icpu_model/include", "-Icoll", "-Itests"]
+        done = subprocess.run([*cxx, *flags, "-c", str(source), "-o", str(made)], cwd=tree, capture_output=True, text=True, timeout=600, check=False)
         if done.returncode:
-            first = next((l for l in done.stdout.splitlines() if l.startswith("FAIL")), "fails")
-            return re.sub(r"\s+", " ", first)[:150]
+            raise SystemExit(f"mutate: {source.name} with the mutants in it does not compile:\n{done.stderr[:2000]}")
+    return made
+
+
+def build_suite(build: pathlib.Path, tree: pathlib.Path, arch: str, cxx: List[str], jobs: int) -> pathlib.Path:
+    """The suite with all mutants in it, for one chip."""
+    digest = hashlib.sha256()
+    for file in sorted(tree.rglob("*")):
+        if file.suffix in (".cpp", ".h", ".hpp", ".def"):
+            digest.update(file.read_bytes())
+    sources = sources_of(tree)
+    objects = build / f"obj-{arch}"
+    names = {p.stem for p in sources}
+    others = [p for p in sorted((objects / "tests").glob("test_*.o")) if p.stem not in names and p.stem not in ("test_names", "test_model")]
+    model = [p for p in sorted((objects / "cpu_model" / "src").glob("*.o")) if p.stem != "kernels"]
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        made = list(pool.map(lambda s: compile_one(s, tree, arch, cxx, digest.hexdigest()[:12]), sources))
+    suite = tree / f"suite-{arch}"
+    subprocess.run([*cxx, "-pthread", "-o", str(suite), *map(str, made + others + model), *map(str, sorted((objects / "tests" / "harness").glob("*.o")))], check=True)
+    return suite
+
+
+# ---- judging ---------------------------------------------------------------------------------------------------------
+
+def run_suite(suite: pathlib.Path, number: int, run: List[str]) -> Optional[str]:
+    """The way the suite notices mutant `number` in one configuration, or None."""
+    command = [str(suite), "--stop", "--limit", str(LIMIT), *run]
+    environment = {**os.environ, "GSHMEM_MUTANT": str(number)}
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20 * LIMIT, env=environment, check=False, errors="replace",
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
+    except subprocess.TimeoutExpired:
+        return "hangs"
+    if done.returncode < 0:
+        return f"crashes (signal {-done.returncode})"
+    if done.returncode:
+        first = next((line for line in done.stdout.splitlines() if line.startswith("FAIL")), "fails")
+        return re.sub(r"\s+", " ", first)[:150]
     return None
 
 
-def examine(mutant, build, cxx):
-    with tempfile.TemporaryDirectory(prefix="mutant") as temp:
-        tree = pathlib.Path(temp) / "kernels"
-        shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns("build", ".git*"))
-        apply(mutant, tree)
-        tests = TESTS.get(mutant.path, ALL)
-        binary, error = compile_tree(tree, build, cxx, "engine" in tests)
-        return f"{INVALID}: {error[-90:]}" if binary is None else judge(binary, tests)
+def judge(mutant: Mutant, suites: Dict[str, pathlib.Path]) -> Verdict:
+    """Runs the suite against one mutant until something fails."""
+    for arch, suite in suites.items():
+        for run in RUNS:
+            how = run_suite(suite, mutant.number, run)
+            if how:
+                return Verdict(mutant, how if arch == ARCHS[0] else f"{how} (950)")
+    return Verdict(mutant, None)
 
 
-def known_survivors():
-    """name -> reason, from mutants_survive.txt: `name` and an indented reason below it."""
-    known, name = {}, None
+def judge_all(chosen: List[Mutant], suites: Dict[str, pathlib.Path], jobs: int, seconds: float) -> Iterable[Verdict]:
+    """The verdicts in order; with `seconds`, no mutant is begun after that time."""
+    end = time.monotonic() + seconds if seconds else float("inf")
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for verdict in pool.map(lambda m: judge(m, suites) if time.monotonic() < end else None, chosen):
+            if verdict:
+                yield verdict
+
+
+# ---- reporting -------------------------------------------------------------------------------------------------------
+
+def known_survivors() -> Dict[str, str]:
+    """name -> reason, from mutants_survive.txt: names, and the indented reason below them."""
+    known: Dict[str, str] = {}
+    names: List[str] = []
+    reason = True
     for line in SURVIVORS.read_text().splitlines() if SURVIVORS.exists() else []:
-        if line.startswith("    ") and name:
-            known[name] = (known.get(name, "") + " " + line.strip()).strip()
+        if line.startswith("    "):
+            for name in names:
+                known[name] = f"{known[name]} {line.strip()}".strip()
+            reason = True
         elif line and not line.startswith("#"):
-            name = line
-            known.setdefault(name, "")
+            names = [line] if reason else names + [line]
+            known.setdefault(line, "")
+            reason = False
     return known
 
 
-def report(results, table):
-    known = known_survivors()
-    results = [(m, how) for m, how in results if not (how or "").startswith(INVALID)]
-    survivors = [m for m, how in results if how is None]
-    excused = [m for m in survivors if m.name in known]
-    wrong = len(results) - len(excused)
-    caught = len(results) - len(survivors)
-    rate = 100.0 * caught / wrong if wrong else 100.0
+def per_file(verdicts: List[Verdict], known: Dict[str, str]) -> List[str]:
+    """Rows of the table of the README: file, mutants, really wrong, caught, missed."""
+    rows = []
+    for path in dict.fromkeys(v.mutant.path for v in verdicts):
+        mine = [v for v in verdicts if v.mutant.path == path]
+        excused = sum(1 for v in mine if v.how is None and v.mutant.name in known)
+        caught = sum(1 for v in mine if v.how)
+        rows.append(f"| {path} | {len(mine)} | {len(mine) - excused} | {caught} | {len(mine) - excused - caught} |")
+    return rows
+
+
+def write_table(verdicts: List[Verdict], known: Dict[str, str], path: str) -> None:
+    """Every mutant and what noticed it, as Markdown."""
+    rows = [f"| `{v.mutant.name}` line {v.mutant.line} | {v.how or 'survives: ' + known.get(v.mutant.name, 'UNEXPLAINED')} |" for v in verdicts]
+    text = ["| file | mutants | wrong | caught | missed |", "|---|---|---|---|---|", *per_file(verdicts, known), "", "| mutant | noticed by |", "|---|---|", *rows]
+    pathlib.Path(path).write_text("\n".join(text).replace("||", "\\|\\|") + "\n")
+
+
+def report(verdicts: List[Verdict], known: Dict[str, str], table: str) -> Tuple[int, float]:
+    """Prints the sums; returns how many were missed, and the percentage of the wrong ones caught."""
+    survivors = [v.mutant for v in verdicts if v.how is None]
+    missed = [m for m in survivors if m.name not in known]
+    wrong = len(verdicts) - len(survivors) + len(missed)
+    rate = 100.0 * (wrong - len(missed)) / wrong if wrong else 100.0
+    for m in missed:
+        print(f"SURVIVED line {m.line} {m.name}")
+    for v in verdicts:
+        if v.how and v.mutant.name in known:
+            print(f"note: listed as a survivor, but caught: {v.mutant.name}")
     if table:
-        rows = [f"| `{m.name}` line {m.line + 1} | {how or 'survives: ' + known.get(m.name, 'UNEXPLAINED')} |" for m, how in results]
-        pathlib.Path(table).write_text("| mutant | noticed by |\n|---|---|\n" + "\n".join(rows).replace("||", "\\|\\|") + "\n")
-    for m in survivors:
-        if m.name not in known:
-            print(f"SURVIVED line {m.line + 1} {m.name}")
-    print(f"{len(results)} mutants: {caught} caught, {len(excused)} equivalent (reasons in {SURVIVORS.name}), "
-          f"{len(survivors) - len(excused)} missed; {rate:.1f} % of the wrong ones caught")
-    return rate >= 95.0
+        write_table(verdicts, known, table)
+    print(f"mutants: {len(verdicts)} tried, {wrong - len(missed)} caught, {len(survivors) - len(missed)} equivalent "
+          f"(reasons in {SURVIVORS.name}), {len(missed)} missed; {rate:.1f} % of the wrong ones caught")
+    return len(missed), rate
 
 
-def main():
+def options_of(arguments: Optional[List[str]]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", required=True, type=pathlib.Path)
-    parser.add_argument("--cxx", default="clang++-14")
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--cxx", default="clang++-14", help="the compiler, as a command line")
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--only", default="", help="parts of names, separated by commas")
+    parser.add_argument("--sample", type=float, default=0.0, metavar="SECONDS")
+    parser.add_argument("--day", type=int, default=int(time.time() // 86400), help="which order --sample takes")
+    parser.add_argument("--arch", choices=ARCHS, help="one chip's suite only")
     parser.add_argument("--table", default="")
     parser.add_argument("--list", action="store_true")
-    options = parser.parse_args()
-    mutants = [m for m in all_mutants() if any(part in m.name for part in options.only.split(","))]
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Optional[List[str]] = None) -> int:
+    """Builds, tries the chosen mutants, reports; 0 when enough were caught."""
+    options = options_of(arguments)
+    known = known_survivors()
+    build = options.build.resolve()
+    found = write_tree(build / "mutants")
+    chosen = [m for m in found if any(part in m.name for part in options.only.split(","))]
     if options.list:
-        print("\n".join(m.name + "  =>  " + m.replacement.strip() for m in mutants))
+        print("\n".join(f"{m.number:4} line {m.line:3} {m.name}" for m in chosen))
         return 0
-    results = []
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        jobs = [(m, pool.submit(examine, m, options.build.resolve(), options.cxx)) for m in mutants]
-        for mutant, job in jobs:
-            results.append((mutant, job.result()))
-            print(f"{mutant.path}:{mutant.line + 1} {mutant.kind}: {results[-1][1] or 'SURVIVED'}", flush=True)
-    return 0 if report(results, options.table) else 1
+    for name in known.keys() - {m.name for m in found}:
+        print(f"note: listed as a survivor, but there is no such mutant: {name}")
+    if options.sample:
+        print(f"mutants: a sample of day {options.day} (--day {options.day} repeats it)")
+        chosen = [m for m in chosen if m.name not in known]
+        random.Random(options.day).shuffle(chosen)
+    cxx = shlex.split(options.cxx) if not pathlib.Path(options.cxx).exists() else [options.cxx]
+    archs = [options.arch] if options.arch else ARCHS[:1] if options.sample else ARCHS
+    suites = {arch: build_suite(build, build / "mutants", arch, cxx, max(options.jobs, 2)) for arch in archs}
+    for arch, suite in suites.items():
+        how = next(filter(None, (run_suite(suite, 0, run) for run in RUNS)), None)
+        if how:
+            raise SystemExit(f"mutate: the suite of {arch} fails without any mutant: {how}")
+    verdicts = []
+    for verdict in judge_all(chosen, suites, options.jobs, options.sample):
+        verdicts.append(verdict)
+        print(f"{verdict.mutant.path}:{verdict.mutant.line} {verdict.mutant.name.split(': ')[1]}: {verdict.how or 'SURVIVED'}", flush=True)
+    missed, rate = report(verdicts, known, options.table)
+    return 1 if (missed if options.sample else rate < BAR) else 0
 
 
 if __name__ == "__main__":

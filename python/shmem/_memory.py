@@ -244,7 +244,7 @@ def free(t: Any, *, timeout: Optional[float] = None) -> None:
         import torch
 
         with torch.no_grad():
-            t.set_(torch.empty(0, dtype=t.dtype))
+            t.set_(torch.empty(0, dtype=t.dtype, device=t.device))
         t._shmem_freed = True
     else:
         t._release()

@@ -151,7 +151,7 @@ def construct_tensor_from_ptr(
     if where.type == "npu":
         return _npu_tensor(data_ptr, max(reach, 1) * dtype.itemsize, shape, strides, offset, dtype, where)
     if reach == 0:
-        return torch.empty(shape, dtype=dtype)
+        return torch.empty(shape, dtype=dtype, device="cpu")
     flat = torch.frombuffer((ctypes.c_uint8 * (reach * dtype.itemsize)).from_address(data_ptr), dtype=dtype)
     return flat.as_strided(shape, strides, offset)
 

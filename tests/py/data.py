@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+import os
+from typing import Any, Iterator
 
 import torch
 
@@ -12,22 +14,44 @@ COMPLEX = (torch.complex64, torch.complex128)
 MOVABLE = INTEGERS + FLOATS + COMPLEX + (torch.bool, torch.float8_e4m3fn, torch.float8_e5m2)
 
 
+DEVICE = os.environ.get("SHMEM_TEST_DEVICE", "cpu")
+_device = [DEVICE]
+
+
+def here(value: Any) -> Any:
+    """A tensor or a module on the device under test."""
+    return value.to(_device[-1]) if _device[-1] != "cpu" else value
+
+
+@contextlib.contextmanager
+def on_host() -> Iterator[None]:
+    """Within it, everything is made on the CPU: what results on the device are compared with."""
+    _device.append("cpu")
+    try:
+        with torch.device("cpu"):
+            yield
+    finally:
+        _device.pop()
+
+
 def pattern(nbytes: int, pe: int, salt: int = 0) -> torch.Tensor:
     """Bytes that differ between elements, PEs and salts."""
-    at = torch.arange(nbytes, dtype=torch.int64)
-    return ((at * 31 + (at >> 8) * 7 + pe * 101 + salt * 57 + 13) % 251).to(torch.uint8)
+    at = torch.arange(nbytes, dtype=torch.int64, device="cpu")
+    return here(((at * 31 + (at >> 8) * 7 + pe * 101 + salt * 57 + 13) % 251).to(torch.uint8))
 
 
 def values(shape: Any, dtype: torch.dtype, pe: int, salt: int = 0) -> torch.Tensor:
     """Small numbers of a dtype, whose sums and products over 8 PEs are exact or well defined."""
-    generator = torch.Generator().manual_seed(1000 * salt + 17 * pe + 5)
-    if dtype == torch.bool:
-        return torch.randint(0, 2, shape, generator=generator).to(torch.bool)
-    if dtype.is_complex:
-        whole = torch.randint(-3, 4, (*shape, 2), generator=generator).to(torch.float64)
-        return torch.view_as_complex(whole).to(dtype)
-    low = 0 if dtype == torch.uint8 else -3
-    return torch.randint(low, 4, shape, generator=generator).to(dtype)
+    generator = torch.Generator("cpu").manual_seed(1000 * salt + 17 * pe + 5)
+    with torch.device("cpu"):
+        if dtype == torch.bool:
+            made = torch.randint(0, 2, shape, generator=generator).to(torch.bool)
+        elif dtype.is_complex:
+            whole = torch.randint(-3, 4, (*shape, 2), generator=generator).to(torch.float64)
+            made = torch.view_as_complex(whole).to(dtype)
+        else:
+            made = torch.randint(0 if dtype == torch.uint8 else -3, 4, shape, generator=generator).to(dtype)
+    return here(made)
 
 
 class Guarded:

@@ -90,7 +90,7 @@ class Pool:
         self.up = False
         self.runs = 0
         self._env = dict(os.environ)
-        for name in [k for k in self._env if k.startswith("SHMEM_") and k != "SHMEM_LIBRARY"]:
+        for name in [k for k in self._env if k.startswith("SHMEM_") and k not in ("SHMEM_LIBRARY", "SHMEM_KERNELS", "SHMEM_TEST_DEVICE")]:
             del self._env[name]
         installed = os.environ.get("SHMEM_TEST_INSTALLED") == "1"
         path = [HERE] + ([] if installed else [PACKAGE]) + self._env.get("PYTHONPATH", "").split(os.pathsep)

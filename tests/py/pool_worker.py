@@ -33,6 +33,7 @@ class Runner:
         """Imports nothing yet."""
         self.me, self.n, self.transport = me, n, transport
         self.modules: dict = {}
+        self.device = os.environ.get("SHMEM_TEST_DEVICE", "cpu")
 
     def do(self, order: tuple) -> Any:
         """Runs one order and gives its value."""
@@ -62,9 +63,19 @@ class Runner:
     def do_run(self, name: str, path: Optional[str], qualname: str, args: tuple, scratch: str) -> Any:
         """Calls a test body."""
         function: Any = self.module(name, path)
+        self.place(getattr(function, "MADE_ON", self.device))  # of the test file
         for part in qualname.split("."):
             function = getattr(function, part)
         return function(Context(self.me, self.n, self.transport, scratch), *args)
+
+    def place(self, device: str) -> None:
+        """With SHMEM_TEST_DEVICE=npu, tensors are made on this PE's device unless the file's MADE_ON says otherwise."""
+        if self.device != "cpu":
+            import torch
+            import torch_npu
+
+            torch_npu.npu.set_device(self.me)
+            torch.set_default_device(device)
 
     def module(self, name: str, path: Optional[str]) -> Any:
         """Imports a test file once, under the name that it has in the parent."""

@@ -72,7 +72,7 @@ def _(t: torch.Tensor, op: str, group: str) -> torch.Tensor:
 def _all_gather(t: torch.Tensor, group: str) -> torch.Tensor:
     if not t.dim():
         raise InvalidArgumentError("all_gather: a 0-dimensional tensor has no dimension 0; use .view(1)")
-    out = torch.empty((t.size(0) * _size(group), *t.shape[1:]), dtype=t.dtype)
+    out = torch.empty((t.size(0) * _size(group), *t.shape[1:]), dtype=t.dtype, device=t.device)
     group_of(group).all_gather_single(out, t, _options("AllgatherOptions")).wait()
     return out
 
@@ -84,7 +84,7 @@ def _(t: torch.Tensor, group: str) -> torch.Tensor:
 
 @torch.library.custom_op("shmem::reduce_scatter", mutates_args=())
 def _reduce_scatter(t: torch.Tensor, op: str, group: str) -> torch.Tensor:
-    out = torch.empty((_parts(t, group, "reduce_scatter"), *t.shape[1:]), dtype=t.dtype)
+    out = torch.empty((_parts(t, group, "reduce_scatter"), *t.shape[1:]), dtype=t.dtype, device=t.device)
     group_of(group).reduce_scatter_single(out, t, _options("ReduceScatterOptions", op)).wait()
     return out
 
@@ -97,7 +97,7 @@ def _(t: torch.Tensor, op: str, group: str) -> torch.Tensor:
 @torch.library.custom_op("shmem::all_to_all", mutates_args=())
 def _all_to_all(t: torch.Tensor, group: str) -> torch.Tensor:
     _parts(t, group, "all_to_all")
-    out = torch.empty(t.shape, dtype=t.dtype)
+    out = torch.empty(t.shape, dtype=t.dtype, device=t.device)
     group_of(group).all_to_all_single(out, t, [], [], _options("AllToAllOptions")).wait()
     return out
 
@@ -119,7 +119,7 @@ def _(source: torch.Tensor, buffer: int, peer: int, offset: int) -> None:
 
 @torch.library.custom_op("shmem::get", mutates_args=())
 def _get(like: torch.Tensor, buffer: int, peer: int, offset: int) -> torch.Tensor:
-    out = torch.empty(like.shape, dtype=like.dtype)
+    out = torch.empty(like.shape, dtype=like.dtype, device=like.device)
     handle_of(buffer).get(out, peer, offset)
     return out
 

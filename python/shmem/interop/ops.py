@@ -61,13 +61,13 @@ class Collectives:
         operator = int(opts.reduceOp.op) if opts is not None else 0
         if tensor.layout is not _strided and type(tensor) is _Tensor:
             return self._allreduce_sparse(tensor, operator, opts)
-        if tensor.is_complex():
-            tensor = types.as_parts(tensor, operator)
         after: Copies = []
         if type(tensor) is _Tensor and tensor.is_cpu and direct(tensor):
             flat = tensor
         else:
             flat = updatable(tensor, after)
+        if flat.is_complex():  # only now: the parts of a conjugate view would be a copy
+            flat = types.as_parts(flat, operator)
         dtype, op = types.reduction(flat.dtype, operator)
         return self._channel.run(
             ALL_REDUCE,
@@ -100,7 +100,7 @@ class Collectives:
     def reduce(self, tensors: List[torch.Tensor], opts: Any) -> Work:
         """Reduces a tensor to the root, in place there; elsewhere the tensor is only read. Collective. Blocks: unless asyncOp."""
         operator = int(opts.reduceOp.op)
-        tensor = types.as_parts(plain(tensors[opts.rootTensor]), operator)
+        tensor = plain(tensors[opts.rootTensor])
         return self._reduce(tensor, tensor, operator, opts.rootRank, opts, is_sync(opts))
 
     def _reduce(self, source: torch.Tensor, target: Any, operator: int, root: int, opts: Any, sync: bool) -> Work:
@@ -110,6 +110,7 @@ class Collectives:
         here = self._channel.rank == root
         inside = updatable(source, after) if here and target is source else readable(source)
         outside = inside if target is source else (writable(target, after) if here else None)
+        inside, outside = types.as_parts(inside, operator), types.as_parts(outside, operator) if here else None
         dtype, op = types.reduction(inside.dtype, operator)
         return self._channel.run(
             channel.REDUCE,
@@ -139,16 +140,15 @@ class Collectives:
         if all(part.numel() == output.numel() for part in parts):
             operator = int(opts.reduceOp.op)
             parts = [types.as_parts(part, operator) for part in parts]
-            return self._reduce_scatter(types.as_parts(output, operator), gathered(parts), output, opts, sync, parts)
+            return self._reduce_scatter(output, gathered(parts), opts, sync, parts)
         return self._reduce_scatter_uneven(output, parts, opts, sync)
 
     def _reduce_scatter_uneven(self, output: torch.Tensor, parts: List[torch.Tensor], opts: Any, sync: bool) -> Work:
         works = []
         operator = int(opts.reduceOp.op)
         for root, part in enumerate(parts):
-            source, target = types.as_parts(part, operator), types.as_parts(output, operator)
-            target = target.view(source.shape) if root == self._channel.rank else target
-            works.append(self._reduce(source, target, operator, root, opts, sync))
+            target = output.view(part.shape) if root == self._channel.rank else output
+            works.append(self._reduce(part, target, operator, root, opts, sync))
         return self._channel.joint(works)
 
     def reduce_scatter_single(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None) -> Work:
@@ -164,17 +164,18 @@ class Collectives:
             )
         same_dtype("reduce_scatter", [output, input])
         source = readable(types.as_parts(plain(input), operator))
-        return self._reduce_scatter(types.as_parts(plain(output), operator), source, output, opts, sync, input)
+        return self._reduce_scatter(plain(output), source, opts, sync, input)
 
     _reduce_scatter_base = reduce_scatter_single
 
-    def _reduce_scatter(self, output: torch.Tensor, source: Any, result: torch.Tensor, opts: Any, sync: bool, keep: Any) -> Work:
+    def _reduce_scatter(self, output: torch.Tensor, source: Any, opts: Any, sync: bool, keep: Any) -> Work:
         after: Copies = []
         target = writable(output, after)
         if overlaps(source, target) and not own_place(target, source, self._channel.rank):
-            target = torch.empty(target.shape, dtype=target.dtype)
+            target = torch.empty(target.shape, dtype=target.dtype, device="cpu")
             after.insert(0, (output.detach(), target))
         operator = int(opts.reduceOp.op) if opts is not None else 0
+        target = types.as_parts(target, operator)
         dtype, op = types.reduction(target.dtype, operator)
         return self._channel.run(
             channel.REDUCE_SCATTER,
@@ -188,7 +189,7 @@ class Collectives:
             sync=sync,
             after=after,
             keep=keep,
-            result=(result,),
+            result=(output,),
         )
 
     def reduce_scatter_single_coalesced(self, outputs: List[torch.Tensor], inputs: List[torch.Tensor], opts: Any = None) -> Work:
@@ -305,7 +306,7 @@ class Collectives:
             self._check_equal_parts(parts, output, "scatter", "input")
             source = gathered(parts)
             if overlaps(source, target):
-                target = torch.empty(target.shape, dtype=target.dtype)
+                target = torch.empty(target.shape, dtype=target.dtype, device="cpu")
                 after.insert(0, (output.detach(), target))
         sync = is_sync(opts)
         return self._move(channel.SCATTER, source, target, nbytes(target), target, opts, sync, after, (output,), root=root, keep=parts)

@@ -72,7 +72,7 @@ def writable(tensor: Any, after: Copies) -> torch.Tensor:
     if direct(tensor):
         return tensor
     refuse_overlap(tensor)
-    stage = torch.empty(tensor.shape, dtype=tensor.dtype)
+    stage = torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu")
     after.append((tensor.detach(), stage))
     return stage
 
@@ -83,7 +83,7 @@ def updatable(tensor: Any, after: Copies) -> torch.Tensor:
     if direct(tensor):
         return tensor
     refuse_overlap(tensor)
-    stage = torch.empty(tensor.shape, dtype=tensor.dtype)
+    stage = torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu")
     stage.copy_(tensor.detach())
     after.append((tensor.detach(), stage))
     return stage
@@ -134,7 +134,7 @@ def gathered(tensors: Sequence[Any]) -> torch.Tensor:
     total = sum(t.numel() for t in parts)
     if consecutive(parts):
         return _span(parts[0], total)
-    stage = torch.empty(total, dtype=parts[0].dtype)
+    stage = torch.empty(total, dtype=parts[0].dtype, device="cpu")
     at = 0
     for part in parts:
         stage[at : at + part.numel()].view(part.shape).copy_(part.detach())
@@ -148,7 +148,7 @@ def spread(tensors: Sequence[Any], after: Copies) -> torch.Tensor:
     total = sum(t.numel() for t in parts)
     if consecutive(parts):
         return _span(parts[0], total)
-    stage = torch.empty(total, dtype=parts[0].dtype)
+    stage = torch.empty(total, dtype=parts[0].dtype, device="cpu")
     at = 0
     for part in parts:
         refuse_overlap(part)
@@ -175,7 +175,7 @@ def scattered(tensors: Sequence[Any], beside: torch.Tensor, after: Copies) -> "_
         span = _Span(min(parts, key=lambda t: t.data_ptr()), 0)
         span.places = [t.data_ptr() - low for t in parts]
         return span
-    stage = torch.empty(sum(t.numel() for t in parts), dtype=parts[0].dtype)
+    stage = torch.empty(sum(t.numel() for t in parts), dtype=parts[0].dtype, device="cpu")
     at, places = 0, []
     for part in parts:
         refuse_overlap(part)

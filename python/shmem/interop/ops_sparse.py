@@ -24,7 +24,7 @@ def allreduce_sparse(group: Any, tensor: torch.Tensor, operator: int, opts: Any)
     counts = _agree(group, mine, timeout)
     indices = _gather(group, mine.indices(), counts, 1, timeout)
     values = _gather(group, mine.values(), counts, 0, timeout)
-    total = torch.sparse_coo_tensor(torch.cat(indices, 1), torch.cat(values, 0), mine.shape).coalesce()
+    total = torch.sparse_coo_tensor(torch.cat(indices, 1), torch.cat(values, 0), mine.shape, device="cpu").coalesce()
     if operator_name(operator) == "AVG":
         total = total / group._channel.size
     with torch.no_grad():
@@ -36,9 +36,9 @@ def allreduce_sparse(group: Any, tensor: torch.Tensor, operator: int, opts: Any)
 
 def _agree(group: Any, mine: torch.Tensor, timeout: int) -> List[int]:
     """How many values each rank has; raises when the shapes differ."""
-    shape = torch.tensor([mine._nnz(), mine.sparse_dim(), *mine.shape], dtype=torch.int64)
+    shape = torch.tensor([mine._nnz(), mine.sparse_dim(), *mine.shape], dtype=torch.int64, device="cpu")
     size = group._channel.size
-    table = torch.empty((size, shape.numel()), dtype=torch.int64)
+    table = torch.empty((size, shape.numel()), dtype=torch.int64, device="cpu")
     _all_gather(group, shape, table, timeout)
     for rank, row in enumerate(table):
         if not torch.equal(row[1:], shape[1:]):
@@ -56,9 +56,9 @@ def _gather(group: Any, mine: torch.Tensor, counts: List[int], along: int, timeo
     longest = max(counts)
     shape = list(mine.shape)
     shape[along] = longest
-    padded = torch.zeros(shape, dtype=mine.dtype)
+    padded = torch.zeros(shape, dtype=mine.dtype, device="cpu")
     padded.narrow(along, 0, mine.shape[along]).copy_(mine)
-    everybody = torch.empty((len(counts), *shape), dtype=mine.dtype)
+    everybody = torch.empty((len(counts), *shape), dtype=mine.dtype, device="cpu")
     _all_gather(group, padded, everybody, timeout)
     return [part.narrow(along, 0, count) for part, count in zip(everybody, counts)]
 

@@ -26,7 +26,7 @@ class Stage:
         self._keep: List[torch.Tensor] = []
 
     def _room(self, shape: Any, dtype: torch.dtype) -> torch.Tensor:
-        return torch.empty(shape, dtype=dtype, pin_memory=self.later)
+        return torch.empty(shape, dtype=dtype, pin_memory=self.later, device="cpu")
 
     def read(self, tensor: Any) -> torch.Tensor:
         """A host tensor with these values (from arrived() on)."""

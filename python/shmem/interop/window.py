@@ -37,7 +37,7 @@ class Exposed:
         held = _held(self.world, tensor)
         self._block = held if owning or held is None else weakref.ref(held)
         heap = self.world.heap_stats()["low"]
-        mine = torch.tensor([tensor.data_ptr() - heap if self.bytes else -1, self.bytes], dtype=torch.int64)
+        mine = torch.tensor([tensor.data_ptr() - heap if self.bytes else -1, self.bytes], dtype=torch.int64, device="cpu")
         table = gather_words(group, mine)
         self.places: List[int] = [int(row[0]) + heap for row in table]
         self.sizes: List[int] = [int(row[1]) for row in table]
@@ -65,7 +65,7 @@ class Exposed:
             count *= extent
         address = self.address(rank, offset, count * dtype.itemsize)
         if not count:
-            return torch.empty(shape, dtype=dtype)
+            return torch.empty(shape, dtype=dtype, device="cpu")
         out = ctypes.c_void_p()
         check(library().ptr(self.world.handle, address, self.pes[rank], ctypes.byref(out)), "map_remote_tensor")
         return make(self.block(), out.value or 0, shape, dtype)

@@ -25,7 +25,7 @@ check = _call.check
 
 def gather_words(group: Any, mine: torch.Tensor) -> torch.Tensor:
     """Everybody's int64 words, one row per rank. Collective. Blocks until every rank is here."""
-    table = torch.empty((group._channel.size, mine.numel()), dtype=torch.int64)
+    table = torch.empty((group._channel.size, mine.numel()), dtype=torch.int64, device="cpu")
     group._channel.run(_abi.COLLECTIVE["ALL_GATHER"], mine, table, nbytes(mine), dtype=_abi.DTYPE["I64"], sync=True, result=(table,))
     return table
 
@@ -49,7 +49,7 @@ class Signals:
         self._world = group._world.world
         self._block = _block.allocate_local(self._world, channels * self._size * _WORD, zero=True)
         heap = self._world.heap_stats()["low"]
-        table = gather_words(group, torch.tensor([self._block.address - heap], dtype=torch.int64))
+        table = gather_words(group, torch.tensor([self._block.address - heap], dtype=torch.int64, device="cpu"))
         self._places: List[int] = [int(row[0]) + heap for row in table]
         self._pes = pes_of(group)
         self._taken: Dict[Tuple[int, int], int] = {}

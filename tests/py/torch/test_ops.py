@@ -6,9 +6,11 @@ import groups
 import pytest
 import torch
 import torch.distributed as dist
+from data import DEVICE, here
 from layouts import COMPLEX, LAYOUTS, MOVED, OPERATORS, REDUCED, contiguous, defined, operator_of, reference, same, source, strided, transposed
 
 pytestmark = pytest.mark.core  # also over tcp
+MADE_ON = "cpu"  # values and what is expected; what is communicated goes where here() and the layouts put it
 
 
 def reductions(ctx, operator):
@@ -110,12 +112,12 @@ def splits(ctx):
         dist.all_to_all(outs, [layout(piece) for piece in parts[me].split(rows[me])])
         for rank in range(n):
             same(outs[rank], want[rank], f"all_to_all {layout.__name__}")
-    outs = [torch.zeros((rank + 1, 2)) for rank in range(n)]
-    dist.all_gather(outs, torch.full((me + 1, 2), float(me)))
+    outs = [here(torch.zeros((rank + 1, 2))) for rank in range(n)]
+    dist.all_gather(outs, here(torch.full((me + 1, 2), float(me))))
     for rank in range(n):
         same(outs[rank], torch.full((rank + 1, 2), float(rank)), "uneven all_gather")
-    out = torch.zeros(me + 1)
-    dist.reduce_scatter(out, [torch.arange(rank + 1.0) + me for rank in range(n)])
+    out = here(torch.zeros(me + 1))
+    dist.reduce_scatter(out, [here(torch.arange(rank + 1.0) + me) for rank in range(n)])
     same(out, torch.arange(me + 1.0) * n + sum(range(n)), "uneven reduce_scatter")
 
 
@@ -128,36 +130,40 @@ def edges(ctx):
     groups.join(ctx)
     n, me = ctx.n, ctx.me
     for shape in ((0,), (3, 0)):
-        t = torch.zeros(shape)
+        t = here(torch.zeros(shape))
         dist.all_reduce(t)
         dist.broadcast(t, 0)
-        dist.all_gather([torch.zeros(shape) for _ in range(n)], t)
-        dist.reduce_scatter_tensor(torch.zeros(0), torch.zeros(0))
-    t = torch.tensor(float(me))
+        dist.all_gather([here(torch.zeros(shape)) for _ in range(n)], t)
+        dist.reduce_scatter_tensor(here(torch.zeros(0)), here(torch.zeros(0)))
+    t = here(torch.tensor(float(me)))
     dist.all_reduce(t)
     assert t.item() == sum(range(n)) and t.dim() == 0
-    wide = torch.tensor([[float(me)]]).expand(3, 4)
-    outs = [torch.zeros(3, 4) for _ in range(n)]
+    wide = here(torch.tensor([[float(me)]])).expand(3, 4)
+    outs = [here(torch.zeros(3, 4)) for _ in range(n)]
     dist.all_gather(outs, wide)
-    assert [o.unique().item() for o in outs] == list(map(float, range(n)))
+    assert [o.cpu().unique().item() for o in outs] == list(map(float, range(n)))
     with pytest.raises(ValueError, match="one place in memory"):
         dist.all_reduce(wide)
-    turned = torch.complex(torch.tensor([1.0, me]), torch.tensor([2.0, 3.0])).conj()
+    turned = here(torch.complex(torch.tensor([1.0, me]), torch.tensor([2.0, 3.0]))).conj()
     sign = turned.imag  # a negative view
     assert sign.is_neg()
     dist.all_reduce(sign)
-    same(sign.clone(), torch.tensor([-2.0 * n, -3.0 * n]), "negative view")
-    inside = torch.zeros(n, 4)
+    same(torch._neg_view(sign), torch.tensor([2.0 * n, 3.0 * n]), "negative view")
+    wholes = [torch.complex(torch.tensor([1.0, rank + 0.5]), torch.tensor([2.0, -3.0])) for rank in range(n)]
+    turned = here(wholes[me].conj().resolve_conj()).conj() if me % 2 else here(wholes[me].clone())  # the same number, not the same bits
+    dist.group.WORLD.allreduce([turned]).wait()
+    same(turned.conj().cpu().conj() if me % 2 else turned.cpu(), sum(wholes), "conjugate view")
+    inside = here(torch.zeros(n, 4))
     inside[me] = torch.arange(4.0) + me
     dist.all_gather_into_tensor(inside, inside[me])
     same(inside, torch.stack([torch.arange(4.0) + rank for rank in range(n)]), "all_gather in place")
-    inside = torch.stack([torch.arange(4.0) + rank for rank in range(n)])
+    inside = here(torch.stack([torch.arange(4.0) + rank for rank in range(n)]))
     dist.reduce_scatter_tensor(inside[me], inside)
     same(inside[me], (torch.arange(4.0) + me) * n, "reduce_scatter in place")
     lonely = strided(torch.arange(6.0).view(2, 3) + me)
     dist.broadcast(lonely, n - 1)
     same(lonely, torch.arange(6.0).view(2, 3) + n - 1, "strided broadcast")
-    p = torch.nn.Parameter(torch.full((3,), float(me)))
+    p = torch.nn.Parameter(here(torch.full((3,), float(me))))
     dist.all_reduce(p.data)
     dist.broadcast(p, 0)
     same(p.detach(), torch.full((3,), float(sum(range(n)))), "parameter")
@@ -173,11 +179,11 @@ def premultiplied(ctx):
     for dtype in (torch.float32, torch.float64, torch.float16):
         parts = [source(dtype, rank, (7,)) for rank in range(ctx.n)]
         want = sum(part * 0.5 for part in parts)
-        t = parts[ctx.me].clone()
+        t = contiguous(parts[ctx.me])
         dist.all_reduce(t, op=make(0.5))
         same(t, want, f"factor {dtype}")
-        t = parts[ctx.me].clone()
-        dist.all_reduce(t, op=make(torch.tensor([0.5], dtype=dtype)))
+        t = contiguous(parts[ctx.me])
+        dist.all_reduce(t, op=make(here(torch.tensor([0.5], dtype=dtype))))
         same(t, want, f"tensor factor {dtype}")
 
 
@@ -188,9 +194,9 @@ def test_premultiplied(pool):
 def sparse(ctx):
     groups.join(ctx)
     dense = [torch.diag(torch.arange(4.0) + rank) if rank % 2 else torch.eye(4) for rank in range(ctx.n)]
-    t = dense[ctx.me].to_sparse()
+    t = here(dense[ctx.me].to_sparse())
     dist.all_reduce(t)
-    same(t.to_dense(), sum(dense), "sparse sum")
+    same(t.cpu().to_dense(), sum(dense), "sparse sum")
 
 
 def test_sparse(pool):
@@ -230,38 +236,38 @@ def coalesced(ctx):
     groups.join(ctx)
     n, me = ctx.n, ctx.me
     manager = dist.distributed_c10d._coalescing_manager
-    ts = [torch.full((k + 1,), float(me + k)) for k in range(3)]
+    ts = [here(torch.full((k + 1,), float(me + k))) for k in range(3)]
     with manager():
         for t in ts:
             dist.all_reduce(t)
     for k, t in enumerate(ts):
         same(t, torch.full((k + 1,), float(sum(range(n)) + k * n)), "coalesced all_reduce")
-    outs = [torch.zeros(n * (k + 1)) for k in range(3)]
+    outs = [here(torch.zeros(n * (k + 1))) for k in range(3)]
     with manager(async_ops=True) as work:
         for k, out in enumerate(outs):
-            dist.all_gather_into_tensor(out, torch.full((k + 1,), float(me)))
+            dist.all_gather_into_tensor(out, here(torch.full((k + 1,), float(me))))
     work.wait()
     for k, out in enumerate(outs):
         same(out, torch.arange(float(n)).repeat_interleave(k + 1), "coalesced all_gather")
-    outs = [torch.zeros(k + 1) for k in range(3)]
+    outs = [here(torch.zeros(k + 1)) for k in range(3)]
     with manager():
         for k, out in enumerate(outs):
-            dist.reduce_scatter_tensor(out, torch.arange(float(n * (k + 1))))
+            dist.reduce_scatter_tensor(out, here(torch.arange(float(n * (k + 1)))))
     for k, out in enumerate(outs):
         same(out, n * torch.arange(float(n * (k + 1)))[me * (k + 1) : (me + 1) * (k + 1)], "coalesced reduce_scatter")
-    t, u = torch.tensor([float(me)]), torch.tensor([me])
-    with manager(device=torch.device("cpu"), async_ops=True) as work:
+    t, u = here(torch.tensor([float(me)])), here(torch.tensor([me]))
+    with manager(device=torch.device(DEVICE), async_ops=True) as work:
         dist.broadcast(t, 0)
         dist.broadcast(u, n - 1)
     work.wait()
     assert (t.item(), u.item()) == (0.0, n - 1)
     if hasattr(dist, "all_reduce_coalesced"):
-        ts = [torch.tensor([me, 1]), torch.tensor([2 * me])]
+        ts = [here(torch.tensor([me, 1])), here(torch.tensor([2 * me]))]
         dist.all_reduce_coalesced(ts)
         assert [x.tolist() for x in ts] == [[sum(range(n)), n], [2 * sum(range(n))]]
     if hasattr(dist, "all_gather_coalesced"):
-        lists = [[torch.zeros(2), torch.zeros(1)] for _ in range(n)]
-        dist.all_gather_coalesced(lists, [torch.full((2,), float(me)), torch.tensor([me + 0.5])])
+        lists = [[here(torch.zeros(2)), here(torch.zeros(1))] for _ in range(n)]
+        dist.all_gather_coalesced(lists, [here(torch.full((2,), float(me))), here(torch.tensor([me + 0.5]))])
         for rank in range(n):
             assert [x.tolist() for x in lists[rank]] == [[rank, rank], [rank + 0.5]]
 
@@ -276,15 +282,15 @@ def wrong_arguments(ctx):
     groups.join(ctx)
     n, me = ctx.n, ctx.me
     with pytest.raises(ValueError, match="elements"):
-        dist.all_gather_into_tensor(torch.zeros(n * 3 + 1), torch.zeros(3))
+        dist.all_gather_into_tensor(here(torch.zeros(n * 3 + 1)), here(torch.zeros(3)))
     with pytest.raises(ValueError, match="elements"):
-        dist.reduce_scatter_tensor(torch.zeros(3), torch.zeros(3 * n + 1))
+        dist.reduce_scatter_tensor(torch.zeros(3), here(torch.zeros(3 * n + 1)))
     with pytest.raises((ValueError, RuntimeError), match="dtype"):
-        dist.all_gather_into_tensor(torch.zeros(n * 3, dtype=torch.int32), torch.zeros(3))
+        dist.all_gather_into_tensor(torch.zeros(n * 3, dtype=torch.int32), here(torch.zeros(3)))
     with pytest.raises(ValueError, match="tensors"):
-        dist.all_gather([torch.zeros(3)] * (n + 1), torch.zeros(3))
+        dist.all_gather([here(torch.zeros(3))] * (n + 1), here(torch.zeros(3)))
     with pytest.raises(ValueError, match="split"):
-        dist.all_to_all_single(torch.zeros(n), torch.zeros(n), [1] * n, [2] * n)
+        dist.all_to_all_single(torch.zeros(n), here(torch.zeros(n)), [1] * n, [2] * n)
     with pytest.raises((ValueError, RuntimeError, NotImplementedError), match="meta|cpu"):
         dist.all_reduce(torch.zeros(3, device="meta"))
     t = torch.tensor([float(me)])

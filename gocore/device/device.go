@@ -110,8 +110,8 @@ type State interface {
 	// Abort ends every wait of every running kernel: a PE died, a timeout, or abort(). Works while kernels run. reason is not 0.
 	// It stays: kernels that start later do not wait either.
 	Abort(reason int32) error
-	// Resume lets kernels wait again. The aborted ones have ended; the barrier state of their teams is lost, so call SetTeam for
-	// each team that goes on, on all its members, and meet.
+	// Resume lets kernels wait again. The aborted ones must have ended, on all PEs. What their barriers knew is lost: meet, then call
+	// Resume and SetTeam for each team that goes on, on all its members, and meet again.
 	Resume() error
 	// Refresh tells kernels which peers are mapped now. No kernel may be running.
 	Refresh() error

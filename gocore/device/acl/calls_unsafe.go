@@ -1,0 +1,199 @@
+package acl
+
+// #cgo LDFLAGS: -ldl
+// #include <stdlib.h>
+// #include "runtime.h"
+import "C"
+
+import "unsafe"
+
+// binding is the loaded runtime: one method for each entry point, that gives nil or the failure.
+type binding struct{ c *C.gacl_runtime }
+
+// entry is a line of entries.def, and whether the loaded runtime has it.
+type entry struct {
+	name, since, lost string
+	required, present bool
+}
+
+// pointerTo must stay a call: inlined, it makes go 1.26 compile some copies wrongly.
+//
+//go:noinline
+func pointerTo(at uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&at)) }
+
+func take(text *C.char) string {
+	defer C.free(unsafe.Pointer(text))
+	return C.GoString(text)
+}
+
+// done is the outcome of a call.
+func done(call string, e *C.gacl_error) *failure {
+	if e.code == 0 {
+		return nil
+	}
+	f := &failure{call: call, code: int(e.code)}
+	if e.text != nil {
+		f.text = take(e.text)
+	}
+	return f
+}
+
+// open opens a library; already takes it only when the process has it. The text says why it could not.
+func open(path string, already bool) (unsafe.Pointer, string) {
+	name := C.CString(path)
+	defer C.free(unsafe.Pointer(name))
+	var why *C.char
+	only := C.int(0)
+	if already {
+		only = 1
+	}
+	library := C.gacl_open(name, only, &why)
+	if library == nil {
+		return nil, take(why)
+	}
+	return library, ""
+}
+
+// symbol is the address of a library's function, 0 when it has none of that name.
+func symbol(library unsafe.Pointer, name string) uintptr {
+	text := C.CString(name)
+	defer C.free(unsafe.Pointer(text))
+	return uintptr(C.gacl_symbol(library, text))
+}
+
+// origin is the file that an address came from.
+func origin(address uintptr) string { return C.GoString(C.gacl_origin(pointerTo(address))) }
+
+// home is the file that this package is linked into.
+func home() string { return C.GoString(C.gacl_origin(C.gacl_open)) }
+
+func bind(library unsafe.Pointer) *binding { return &binding{C.gacl_bind(library)} }
+
+// free ends the binding; the library stays loaded.
+func (b *binding) free() {
+	C.free(unsafe.Pointer(b.c))
+	b.c = nil
+}
+
+func (b *binding) symbol(name string) uintptr { return symbol(b.c.library, name) }
+
+// entries is the list of entries.def, as the loaded runtime has it.
+func (b *binding) entries() []entry {
+	var all []entry
+	for i := C.int(0); ; i++ {
+		e := C.gacl_look(b.c, i)
+		if e.name == nil {
+			return all
+		}
+		all = append(all, entry{C.GoString(e.name), C.GoString(e.since), C.GoString(e.lost), e.required != 0, e.present != 0})
+	}
+}
+
+func (b *binding) socName() string {
+	return C.GoString(C.gacl_soc(b.c)) // "" when the runtime gives none
+}
+
+func (b *binding) init() *failure {
+	var e C.gacl_error
+	C.gacl_aclInit(b.c, &e, nil)
+	return done("aclInit", &e)
+}
+
+func (b *binding) interfaceVersion() (v [3]int32, f *failure) {
+	var e C.gacl_error
+	var major, minor, patch C.int32_t
+	C.gacl_aclrtGetVersion(b.c, &e, &major, &minor, &patch)
+	return [3]int32{int32(major), int32(minor), int32(patch)}, done("aclrtGetVersion", &e)
+}
+
+func (b *binding) packageVersion(name string) (string, *failure) {
+	var e C.gacl_error
+	text, out := C.CString(name), (*C.char)(C.calloc(1, 512))
+	defer C.free(unsafe.Pointer(text))
+	defer C.free(unsafe.Pointer(out))
+	C.gacl_aclsysGetVersionStr(b.c, &e, text, out)
+	return C.GoString(out), done("aclsysGetVersionStr", &e)
+}
+
+func (b *binding) setDevice(id int) *failure {
+	var e C.gacl_error
+	C.gacl_aclrtSetDevice(b.c, &e, C.int32_t(id))
+	return done("aclrtSetDevice", &e)
+}
+
+func (b *binding) resetDevice(id int) *failure {
+	var e C.gacl_error
+	C.gacl_aclrtResetDevice(b.c, &e, C.int32_t(id))
+	return done("aclrtResetDevice", &e)
+}
+
+func (b *binding) getDevice() (int, *failure) {
+	var e C.gacl_error
+	var id C.int32_t
+	C.gacl_aclrtGetDevice(b.c, &e, &id)
+	return int(id), done("aclrtGetDevice", &e)
+}
+
+func (b *binding) deviceCount() (int, *failure) {
+	var e C.gacl_error
+	var n C.uint32_t
+	C.gacl_aclrtGetDeviceCount(b.c, &e, &n)
+	return int(n), done("aclrtGetDeviceCount", &e)
+}
+
+func (b *binding) vectorCores(id int) (int, *failure) {
+	var e C.gacl_error
+	var n C.int64_t
+	C.gacl_aclrtGetDeviceInfo(b.c, &e, C.uint32_t(id), C.GACL_VECTOR_CORES, &n)
+	return int(n), done("aclrtGetDeviceInfo", &e)
+}
+
+// context is the current one of this thread.
+func (b *binding) context() (uintptr, *failure) {
+	var e C.gacl_error
+	var c unsafe.Pointer
+	C.gacl_aclrtGetCurrentContext(b.c, &e, &c)
+	return uintptr(c), done("aclrtGetCurrentContext", &e)
+}
+
+func (b *binding) setContext(c uintptr) *failure {
+	var e C.gacl_error
+	C.gacl_aclrtSetCurrentContext(b.c, &e, pointerTo(c))
+	return done("aclrtSetCurrentContext", &e)
+}
+
+// use makes every later call run in a context, on whatever thread.
+func (b *binding) use(c uintptr) { b.c.context = pointerTo(c) }
+
+func (b *binding) canAccessPeer(id, peer int) (bool, *failure) {
+	var e C.gacl_error
+	var can C.int32_t
+	C.gacl_aclrtDeviceCanAccessPeer(b.c, &e, &can, C.int32_t(id), C.int32_t(peer))
+	return can != 0, done("aclrtDeviceCanAccessPeer", &e)
+}
+
+func (b *binding) enablePeerAccess(peer int) *failure {
+	var e C.gacl_error
+	C.gacl_aclrtDeviceEnablePeerAccess(b.c, &e, C.int32_t(peer), 0)
+	return done("aclrtDeviceEnablePeerAccess", &e)
+}
+
+// bareTgid is the process id that lists of processes want: the host's, also inside a container.
+func (b *binding) bareTgid() (int32, *failure) {
+	var e C.gacl_error
+	var pid C.int32_t
+	C.gacl_aclrtDeviceGetBareTgid(b.c, &e, &pid)
+	return int32(pid), done("aclrtDeviceGetBareTgid", &e)
+}
+
+// physical is the number of a device on its server, whatever this process sees of it.
+func (b *binding) physical(id int) (int, *failure) {
+	var e C.gacl_error
+	var logic, physical C.int32_t
+	C.gacl_aclrtGetLogicDevIdByUserDevId(b.c, &e, C.int32_t(id), &logic)
+	if f := done("aclrtGetLogicDevIdByUserDevId", &e); f != nil {
+		return 0, f
+	}
+	C.gacl_aclrtGetPhyDevIdByLogicDevId(b.c, &e, logic, &physical)
+	return int(physical), done("aclrtGetPhyDevIdByLogicDevId", &e)
+}

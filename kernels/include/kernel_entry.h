@@ -40,7 +40,7 @@ ACLSHMEM_DEVICE Share block_share(uint64_t total, uint64_t grain)
 
 ACLSHMEM_DEVICE uint64_t address(GM_ADDR p) { return reinterpret_cast<uint64_t>(p); }
 ACLSHMEM_DEVICE bool first_block() { return AscendC::GetBlockIdx() == 0; }
-ACLSHMEM_DEVICE bool is_member(const Team& t) { return t.address && t.me >= 0; }
+ACLSHMEM_DEVICE bool is_member(const Team& t) { return t.me >= 0; }
 
 // The member that is `step` after me, so that members do not all start with the same one.
 ACLSHMEM_DEVICE int32_t rotated(const Team& t, int32_t step) { return static_cast<int32_t>((t.me + static_cast<int64_t>(step)) % t.n); }

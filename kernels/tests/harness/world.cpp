@@ -18,10 +18,11 @@ uint8_t* map(uint64_t bytes)
 }
 
 uint64_t view(int viewer, int pe) { return 0x120000000000ull + (static_cast<uint64_t>(viewer * 64 + pe) << 30); }
+uint64_t host_view(int viewer, int pe) { return 0x160000000000ull + (static_cast<uint64_t>(viewer * 64 + pe) << 30); } // the host-side heap: the same pages
 uint64_t arena(int pe) { return 0x150000000000ull + (static_cast<uint64_t>(pe) << 30); }
 
 // Places inside the arena.
-constexpr uint64_t STATE_AT = 0, ABORT_AT = 65536, PEERS_AT = 66560, COUNTERS_AT = 69632, CORES_AT = 73728,
+constexpr uint64_t STATE_AT = 0, ABORT_AT = 65536, PEERS_AT = 66560, HOST_PEERS_AT = 68096, COUNTERS_AT = 69632, CORES_AT = 73728,
                    CORE_COUNT_AT = CORES_AT + GSHMEM_CORE_SYNC_BYTES, TEAMS_AT = 131072,
                    FREE_AT = TEAMS_AT + TEAMS * 163840ull;
 
@@ -81,7 +82,9 @@ void World::fill_state(int pe)
     s->npes = n();
     s->heap_base = view(pe, pe);
     s->heap_size = HEAP;
+    s->host_heap_base = host_view(pe, pe);
     s->p2p_device_heap_base = arena(pe) + PEERS_AT;
+    s->p2p_host_heap_base = arena(pe) + HOST_PEERS_AT;
     s->sync_pool = view(pe, pe);
     s->sync_counter = arena(pe) + COUNTERS_AT;
     s->core_sync_pool = arena(pe) + CORES_AT;
@@ -92,9 +95,12 @@ void World::fill_state(int pe)
     s->udma_config = {189 * 1024, 128, 0};
     s->magic = GSHMEM_STATE_MAGIC;
     s->abort_addr = arena(pe) + ABORT_AT;
+    // Around the tables lie addresses that work, so a read beside them shows as a transfer that should not be.
+    for (uint64_t at = PEERS_AT - 64; at < COUNTERS_AT; at += 8) *loc_as<uint64_t>(pe, at) = view(pe, 0);
     for (int i = 0; i < n(); i++) {
         s->topo_list[i] = GSHMEM_TOPO_MTE;
         loc_as<uint64_t>(pe, PEERS_AT)[i] = view(pe, i);
+        loc_as<uint64_t>(pe, HOST_PEERS_AT)[i] = host_view(pe, i);
     }
 }
 
@@ -119,33 +125,56 @@ void World::team(int index, const std::vector<int>& members)
         loc_as<gshmem_team_state_t>(members[i], TEAMS_AT + static_cast<uint64_t>(index) * 163840)->mype = static_cast<int>(i);
 }
 
+namespace {
+
+constexpr uint64_t DEPTH = 4, QUEUE_BYTES = 64 + DEPTH * 64 + 3 * 64; // a descriptor, its ring and its three words
+
+// A table of cores x pes empty queues at host memory `p`, which is device address `at`.
+void make_queues(uint8_t* p, uint64_t at, uint32_t cores, uint32_t pes)
+{
+    const uint64_t queues = static_cast<uint64_t>(cores) * pes;
+    std::memset(p, 0, 64 + queues * QUEUE_BYTES);
+    *reinterpret_cast<gshmem_queue_table_t*>(p) = {GSHMEM_QUEUE_MAGIC, cores, pes, {}};
+    for (uint64_t q = 0; q < queues; q++) {
+        const uint64_t ring = at + 64 + queues * 64 + q * (QUEUE_BYTES - 64), words = ring + DEPTH * 64;
+        reinterpret_cast<gshmem_queue_t*>(p + 64)[q] = {ring, DEPTH, static_cast<uint32_t>(q % pes), words, words + 64, words + 128, {}};
+    }
+}
+
+} // namespace
+
 void World::queues(uint8_t topology, bool mapped)
 {
-    constexpr uint64_t DEPTH = 4, EACH = 64 + DEPTH * 64 + 3 * 64;
-    const uint64_t queues = config.blocks * static_cast<uint64_t>(n());
-    const uint64_t bases = local(8 * static_cast<uint64_t>(n()));
-    const uint64_t tables[3] = {local(64 + queues * EACH), local(64 + queues * EACH), local(64 + queues * EACH)};
+    const uint64_t bytes = 64 + config.blocks * static_cast<uint64_t>(n()) * QUEUE_BYTES;
+    const uint64_t bases = local(8 * static_cast<uint64_t>(n())), host_bases = local(8 * static_cast<uint64_t>(n()));
+    const uint64_t tables[3] = {local(bytes), local(bytes), local(bytes)};
     for (int pe = 0; pe < n(); pe++) {
-        auto* s = loc_as<gshmem_device_state_t>(pe, STATE_AT);
-        s->rdma_device_heap_base = s->sdma_device_heap_base = loc(pe, bases);
-        s->qp_info = topology & GSHMEM_TOPO_ROCE ? loc(pe, tables[0]) : 0;
-        s->sdma_workspace_addr = topology & GSHMEM_TOPO_SDMA ? loc(pe, tables[1]) : 0;
-        s->udma_queues = topology & GSHMEM_TOPO_UDMA ? loc(pe, tables[2]) : 0;
+        gshmem_device_state_t& s = state_of(pe);
+        s.rdma_device_heap_base = s.sdma_device_heap_base = loc(pe, bases);
+        s.rdma_host_heap_base = s.sdma_host_heap_base = loc(pe, host_bases);
+        s.qp_info = topology & GSHMEM_TOPO_ROCE ? loc(pe, tables[0]) : 0;
+        s.sdma_workspace_addr = topology & GSHMEM_TOPO_SDMA ? loc(pe, tables[1]) : 0;
+        s.udma_queues = topology & GSHMEM_TOPO_UDMA ? loc(pe, tables[2]) : 0;
+        for (uint64_t t : tables) make_queues(loc_host(pe, t), loc(pe, t), config.blocks, static_cast<uint32_t>(n()));
         for (int i = 0; i < n(); i++) {
             loc_as<uint64_t>(pe, bases)[i] = view(pe, i);
-            s->topo_list[i] = topology;
-            if (!mapped && i != pe) loc_as<uint64_t>(pe, PEERS_AT)[i] = 0;
-        }
-        for (uint64_t t : tables) {
-            std::memset(loc_host(pe, t), 0, 64 + queues * EACH);
-            *loc_as<gshmem_queue_table_t>(pe, t) = {GSHMEM_QUEUE_MAGIC, config.blocks, static_cast<uint32_t>(n()), {}};
-            for (uint64_t q = 0; q < queues; q++) {
-                const uint64_t rest = loc(pe, t) + 64 + queues * 64 + q * (EACH - 64);
-                loc_as<gshmem_queue_t>(pe, t + 64)[q] = {rest, DEPTH, static_cast<uint32_t>(q % static_cast<uint64_t>(n())), rest + DEPTH * 64,
-                                                         rest + DEPTH * 64 + 64, rest + DEPTH * 64 + 128, {}};
-            }
+            loc_as<uint64_t>(pe, host_bases)[i] = host_view(pe, i);
+            s.topo_list[i] = topology;
+            if (!mapped && i != pe) loc_as<uint64_t>(pe, PEERS_AT)[i] = loc_as<uint64_t>(pe, HOST_PEERS_AT)[i] = 0;
         }
     }
+}
+
+uint64_t World::carried(int pe, uint8_t engine) const
+{
+    const gshmem_device_state_t& s = state_of(pe);
+    const uint64_t table = engine == GSHMEM_TOPO_ROCE ? s.qp_info : engine == GSHMEM_TOPO_SDMA ? s.sdma_workspace_addr : s.udma_queues;
+    if (!table) return 0;
+    const auto* head = loc_as<gshmem_queue_table_t>(pe, table - arena(pe));
+    const auto* queue = reinterpret_cast<const gshmem_queue_t*>(head + 1);
+    uint64_t sum = 0;
+    for (uint64_t q = 0; q < static_cast<uint64_t>(head->cores) * head->pes; q++) sum += *loc_as<uint64_t>(pe, queue[q].completed - arena(pe));
+    return sum;
 }
 
 uint64_t World::symmetric(uint64_t bytes, uint64_t align, uint64_t skew)
@@ -186,9 +215,11 @@ void World::publish()
         p.extents.push_back({arena(me), nullptr, FREE_AT, me, 0});
         for (const Block& b : local_blocks_) p.extents.push_back({arena(me) + b.offset, nullptr, b.bytes, me, 0});
         for (int i = 0; i < n(); i++) {
-            p.regions.push_back({view(me, i), pes_[i]->heap, HEAP, i, 0});
-            p.extents.push_back({view(me, i), nullptr, TEAMS * GSHMEM_TEAM_SYNC_BYTES, i, 0});
-            for (const Block& b : sym_blocks_) p.extents.push_back({view(me, i) + b.offset, nullptr, b.bytes, i, 0});
+            for (uint64_t base : {view(me, i), host_view(me, i)}) {
+                p.regions.push_back({base, pes_[i]->heap, HEAP, i, 0});
+                p.extents.push_back({base, nullptr, TEAMS * GSHMEM_TEAM_SYNC_BYTES, i, 0});
+                for (const Block& b : sym_blocks_) p.extents.push_back({base + b.offset, nullptr, b.bytes, i, 0});
+            }
         }
         p.dev = km_device_t{sizeof(km_device_t), config.schedule, config.seed, me, n(), arena(me) + STATE_AT, p.regions.data(),
                             p.regions.size(), nullptr, nullptr, nullptr, nullptr, p.extents.data(), p.extents.size()};
@@ -215,6 +246,7 @@ void World::check_canaries() const
 }
 
 uint64_t World::sym(int pe, uint64_t offset) const { return view(pe, pe) + offset; }
+uint64_t World::host_sym(int pe, uint64_t offset) const { return host_view(pe, pe) + offset; }
 uint64_t World::loc(int pe, uint64_t offset) const { return arena(pe) + offset; }
 uint8_t* World::sym_host(int pe, uint64_t offset) const { return pes_[pe]->heap + offset; }
 uint8_t* World::loc_host(int pe, uint64_t offset) const { return pes_[pe]->arena + offset; }

@@ -44,6 +44,7 @@ public:
 
     uint64_t sym(int pe, uint64_t offset) const;    // device address PE `pe` uses for its own copy
     uint64_t loc(int pe, uint64_t offset) const;
+    uint64_t host_sym(int pe, uint64_t offset) const; // the same memory, as an address of the host-side heap
     uint8_t* sym_host(int pe, uint64_t offset) const;
     uint8_t* loc_host(int pe, uint64_t offset) const;
     template <typename T> T* sym_as(int pe, uint64_t offset) const { return reinterpret_cast<T*>(sym_host(pe, offset)); }
@@ -54,7 +55,10 @@ public:
     // Gives every PE queues for the engines in `topology` (GSHMEM_TOPO_*), 4 entries each, and sets
     // the topology. Without `mapped`, other PEs' heaps cannot be reached by loads and stores.
     void queues(uint8_t topology, bool mapped);
+    // Entries that PE's engine of the topology bit has finished since queues().
+    uint64_t carried(int pe, uint8_t engine) const;
     uint64_t state(int pe) const;
+    gshmem_device_state_t& state_of(int pe) const { return *loc_as<gshmem_device_state_t>(pe, 0); }
     void set_abort(int pe, int32_t value);
     const km_device_t* device(int pe) const;
     void check_canaries() const;

@@ -43,7 +43,7 @@ ACLSHMEM_DEVICE void pe_barrier(const Team& t, const FlagWriter& w)
 // to all after. A PE that is not in the team returns at once.
 ACLSHMEM_DEVICE void team_barrier(const Team& t, const FlagWriter& w, bool complete)
 {
-    if (!t.address || t.me < 0) return;
+    if (t.me < 0) return;
     if (complete) drain_engines(t);
     core_barrier(t);
     if (AscendC::GetBlockIdx() == 0 && !aborted()) pe_barrier(t, w);

@@ -26,7 +26,7 @@ ACLSHMEM_DEVICE Team team_at(uint64_t address)
 ACLSHMEM_DEVICE int engine_barrier(Engine e, uint64_t team, const Scratch& s, bool complete)
 {
     const Team t = team_at(team);
-    if (!t.address || t.me < 0) return -1;
+    if (t.me < 0) return -1;
     for (int32_t i = 0; complete && i < t.n; i++) engine_drain(e, t.pe(i));
     team_barrier(t, FlagWriter{1 + e, s}, false);
     return 0;

@@ -80,21 +80,25 @@ ACLSHMEM_DEVICE Context& context()
     return c;
 }
 
+// Where `addr`, in this PE's heap at `own`, lies on `pe` by a table of heap bases. 0: not in this heap,
+// no table, or nothing of pe's there.
+ACLSHMEM_DEVICE uint64_t moved(uint64_t addr, uint64_t own, uint64_t bases, int pe)
+{
+    if (!own || !bases || addr - own >= context().heap_size) return 0;
+    const uint64_t base = load_constant<uint64_t>(bases + 8 * static_cast<uint64_t>(pe));
+    return base ? base + (addr - own) : 0;
+}
+
+ACLSHMEM_DEVICE bool exists(int pe) { return pe >= 0 && pe < context().n; }
+
 // The address, in this core's view, of what `addr` is on `pe`. 0 when addr is not symmetric or
 // the peer is not mapped: an access there is a fault, never a write to the wrong place.
 ACLSHMEM_DEVICE uint64_t peer_address(uint64_t addr, int pe)
 {
+    if (!exists(pe)) return 0;
     const Context& c = context();
-    if (pe < 0 || pe >= c.n) return 0;
-    if (addr - c.heap_base < c.heap_size) {
-        const uint64_t base = load_constant<uint64_t>(c.peers + 8 * static_cast<uint64_t>(pe));
-        return base ? base + (addr - c.heap_base) : 0;
-    }
-    if (c.host_heap_base && addr - c.host_heap_base < c.heap_size) {
-        const uint64_t base = load_constant<uint64_t>(c.host_peers + 8 * static_cast<uint64_t>(pe));
-        return base ? base + (addr - c.host_heap_base) : 0;
-    }
-    return 0;
+    const uint64_t found = moved(addr, c.heap_base, c.peers, pe);
+    return found ? found : moved(addr, c.host_heap_base, c.host_peers, pe);
 }
 
 } // namespace gshmem

@@ -34,13 +34,14 @@ ACLSHMEM_DEVICE uint64_t engine_table(Engine e)
 // Where the engine finds what `addr` is on `pe`; 0 when it cannot reach it.
 ACLSHMEM_DEVICE uint64_t engine_address(Engine e, uint64_t addr, int pe)
 {
-    const Context& c = context();
     if (e == ENGINE_UDMA) return peer_address(addr, pe);
-    const uint64_t field = e == ENGINE_RDMA ? offsetof(gshmem_device_state_t, rdma_device_heap_base) : offsetof(gshmem_device_state_t, sdma_device_heap_base);
-    const uint64_t bases = load_constant<uint64_t>(c.state + field);
-    if (pe < 0 || pe >= c.n || !bases || addr - c.heap_base >= c.heap_size) return 0;
-    const uint64_t base = load_constant<uint64_t>(bases + 8 * static_cast<uint64_t>(pe));
-    return base ? base + (addr - c.heap_base) : 0;
+    if (!exists(pe)) return 0;
+    const Context& c = context();
+    const bool rdma = e == ENGINE_RDMA;
+    const uint64_t device = c.state + (rdma ? offsetof(gshmem_device_state_t, rdma_device_heap_base) : offsetof(gshmem_device_state_t, sdma_device_heap_base));
+    const uint64_t host = c.state + (rdma ? offsetof(gshmem_device_state_t, rdma_host_heap_base) : offsetof(gshmem_device_state_t, sdma_host_heap_base));
+    const uint64_t found = moved(addr, c.heap_base, load_constant<uint64_t>(device), pe);
+    return found ? found : moved(addr, c.host_heap_base, load_constant<uint64_t>(host), pe);
 }
 
 ACLSHMEM_DEVICE Scratch default_scratch(Engine e)

@@ -14,8 +14,8 @@ ACLSHMEM_DEVICE bool aborted() { return context().aborted != 0; }
 ACLSHMEM_DEVICE bool poll_abort()
 {
     Context& c = context();
-    if (!c.aborted && c.abort_addr && load_shared<int32_t>(c.abort_addr) != 0) c.aborted = 1;
-    return c.aborted != 0;
+    if (c.abort_addr && load_shared<int32_t>(c.abort_addr) != 0) c.aborted = 1;
+    return aborted();
 }
 
 // Looks until done() holds. False: aborted, and the data waited for must not be used.

@@ -6,7 +6,7 @@
 
 namespace gshmem {
 
-// A team as the state struct describes it; address 0: no such team.
+// A team as the state struct describes it; address 0: no such team. me is -1 then, and on a PE outside.
 struct Team {
     uint64_t address;
     int32_t index, me, n;

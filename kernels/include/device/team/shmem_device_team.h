@@ -21,7 +21,7 @@ ACLSHMEM_DEVICE int aclshmem_team_n_pes(aclshmem_team_t team)
 ACLSHMEM_DEVICE int aclshmem_team_pe_mapping(aclshmem_team_t team, int pe)
 {
     const gshmem::Team t = gshmem::team_of(team);
-    return t.address && pe >= 0 && pe < t.n ? t.pe(pe) : -1;
+    return pe >= 0 && pe < t.n ? t.pe(pe) : -1;
 }
 // The number in dest_team of the PE that is src_pe in src_team; -1 when it is not there.
 ACLSHMEM_DEVICE int aclshmem_team_translate_pe(aclshmem_team_t src_team, int src_pe, aclshmem_team_t dest_team)

@@ -10,6 +10,10 @@ import (
 	"goshmem/gocore/world"
 )
 
+func want(flags C.uint32_t) world.Want {
+	return world.Want{Zero: flags&C.GSHMEM_ZERO != 0, OnDevice: flags&C.GSHMEM_ON_DEVICE != 0}
+}
+
 //export goshmem_alloc_start
 func goshmem_alloc_start(th, bytes, align C.uint64_t, flags C.uint32_t, timeout, slice C.int64_t, out *C.uint64_t) C.int32_t {
 	return guard(func() error {
@@ -17,7 +21,7 @@ func goshmem_alloc_start(th, bytes, align C.uint64_t, flags C.uint32_t, timeout,
 		if err != nil {
 			return err
 		}
-		r, block, err := t.Alloc(uint64(bytes), uint64(align), flags&C.GSHMEM_ZERO != 0, int64(timeout), time.Duration(slice))
+		r, block, err := t.Alloc(uint64(bytes), uint64(align), want(flags), int64(timeout), time.Duration(slice))
 		if err != nil {
 			return err
 		}
@@ -41,7 +45,7 @@ func goshmem_alloc_local(wh, bytes, align C.uint64_t, flags C.uint32_t, block *C
 		if err != nil {
 			return err
 		}
-		b, err := w.AllocLocal(uint64(bytes), uint64(align), flags&C.GSHMEM_ZERO != 0)
+		b, err := w.AllocLocal(uint64(bytes), uint64(align), want(flags))
 		if err != nil {
 			return err
 		}
@@ -141,11 +145,14 @@ func goshmem_heap_stats(wh C.uint64_t, out *C.gshmem_heap_stat) C.int32_t {
 		if err != nil {
 			return err
 		}
-		s := w.HeapStats()
-		full := C.gshmem_heap_stat{size: out.size, low: C.uint64_t(s.Low), bytes: C.uint64_t(s.Bytes), used: C.uint64_t(s.Used),
-			largest_hole: C.uint64_t(s.LargestHole), blocks: C.uint64_t(s.Blocks), dropped: C.uint64_t(s.Dropped)}
-		n := min(uint64(out.size), uint64(unsafe.Sizeof(full)))
-		copy(unsafe.Slice((*byte)(unsafe.Pointer(out)), int(n)), unsafe.Slice((*byte)(unsafe.Pointer(&full)), int(n)))
+		fillStats(out, w.HeapStats())
 		return nil
 	})
+}
+
+func fillStats(out *C.gshmem_heap_stat, s world.HeapStat) {
+	full := C.gshmem_heap_stat{size: out.size, low: C.uint64_t(s.Low), bytes: C.uint64_t(s.Bytes), used: C.uint64_t(s.Used),
+		largest_hole: C.uint64_t(s.LargestHole), blocks: C.uint64_t(s.Blocks), dropped: C.uint64_t(s.Dropped)}
+	n := min(uint64(out.size), uint64(unsafe.Sizeof(full)))
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(out)), int(n)), unsafe.Slice((*byte)(unsafe.Pointer(&full)), int(n)))
 }

@@ -11,45 +11,41 @@ import (
 	"goshmem/gocore/status"
 )
 
-// bytesAt is the caller's memory for the time of the call.
-func bytesAt(op string, p unsafe.Pointer, n C.uint64_t) ([]byte, error) {
-	if n == 0 {
-		return nil, nil
+// local checks the caller's address of n bytes; whatever kind of memory it is, NULL is none.
+func local(op string, p unsafe.Pointer, n C.uint64_t) (uintptr, error) {
+	if n != 0 && p == nil {
+		return 0, status.New(status.InvalidArgument, op, "the address of %d bytes of this process is NULL", uint64(n))
 	}
-	if p == nil {
-		return nil, status.New(status.InvalidArgument, op, "the address of %d bytes of this process is NULL", uint64(n))
-	}
-	const most = 1 << 47 // no address space holds more: the range check that follows refuses it, and Slice must not panic
-	return unsafe.Slice((*byte)(p), int(min(uint64(n), most))), nil
+	return uintptr(p), nil
 }
 
 //export goshmem_put
-func goshmem_put(wh C.uint64_t, dst, src unsafe.Pointer, n C.uint64_t, pe C.int32_t) C.int32_t {
+func goshmem_put(wh C.uint64_t, dst, src unsafe.Pointer, n C.uint64_t, pe, nbi C.int32_t) C.int32_t {
 	return guard(func() error {
 		w, err := all.world(uint64(wh), "put")
 		if err != nil {
 			return err
 		}
-		data, err := bytesAt("put", src, n)
+		from, err := local("put", src, n)
 		if err != nil {
 			return err
 		}
-		return w.Put(uintptr(dst), data, int(pe))
+		return w.PutAny(uintptr(dst), from, uint64(n), int(pe), nbi != 0)
 	})
 }
 
 //export goshmem_get
-func goshmem_get(wh C.uint64_t, dst, src unsafe.Pointer, n C.uint64_t, pe C.int32_t) C.int32_t {
+func goshmem_get(wh C.uint64_t, dst, src unsafe.Pointer, n C.uint64_t, pe, nbi C.int32_t) C.int32_t {
 	return guard(func() error {
 		w, err := all.world(uint64(wh), "get")
 		if err != nil {
 			return err
 		}
-		data, err := bytesAt("get", dst, n)
+		to, err := local("get", dst, n)
 		if err != nil {
 			return err
 		}
-		return w.Get(data, uintptr(src), int(pe))
+		return w.GetAny(to, uintptr(src), uint64(n), int(pe), nbi != 0)
 	})
 }
 
@@ -60,23 +56,11 @@ func goshmem_iput(wh C.uint64_t, dst, src unsafe.Pointer, ds, ss C.int64_t, elem
 		if err != nil {
 			return err
 		}
-		if err := w.CheckStrided("iput", uintptr(dst), int64(ds), int64(ss), uint64(elem), uint64(count), int(pe)); err != nil {
+		from, err := local("iput", src, elem*min(count, 1))
+		if err != nil {
 			return err
 		}
-		if elem == 0 {
-			return nil
-		}
-		for i := range int64(count) {
-			data, err := bytesAt("iput", src, elem)
-			if err == nil {
-				err = w.Put(uintptr(int64(uintptr(dst))+i*int64(ds)*int64(elem)), data, int(pe))
-			}
-			if err != nil {
-				return err
-			}
-			src = unsafe.Add(src, int64(ss)*int64(elem))
-		}
-		return nil
+		return w.IputAny(uintptr(dst), from, int64(ds), int64(ss), uint64(elem), uint64(count), int(pe))
 	})
 }
 
@@ -87,23 +71,11 @@ func goshmem_iget(wh C.uint64_t, dst, src unsafe.Pointer, ds, ss C.int64_t, elem
 		if err != nil {
 			return err
 		}
-		if err := w.CheckStrided("iget", uintptr(src), int64(ss), int64(ds), uint64(elem), uint64(count), int(pe)); err != nil {
+		to, err := local("iget", dst, elem*min(count, 1))
+		if err != nil {
 			return err
 		}
-		if elem == 0 {
-			return nil
-		}
-		for i := range int64(count) {
-			data, err := bytesAt("iget", dst, elem)
-			if err == nil {
-				err = w.Get(data, uintptr(int64(uintptr(src))+i*int64(ss)*int64(elem)), int(pe))
-			}
-			if err != nil {
-				return err
-			}
-			dst = unsafe.Add(dst, int64(ds)*int64(elem))
-		}
-		return nil
+		return w.IgetAny(to, uintptr(src), int64(ds), int64(ss), uint64(elem), uint64(count), int(pe))
 	})
 }
 
@@ -184,22 +156,30 @@ func goshmem_put_signal(wh C.uint64_t, dst, src unsafe.Pointer, n C.uint64_t, si
 		if err != nil {
 			return err
 		}
-		data, err := bytesAt("put_signal", src, n)
+		from, err := local("put_signal", src, n)
 		if err != nil {
 			return err
 		}
-		return w.PutSignal(uintptr(dst), data, uintptr(unsafe.Pointer(sig)), int(op), uint64(value), int(pe))
+		return w.PutSignalAny(uintptr(dst), from, uint64(n), uintptr(unsafe.Pointer(sig)), int(op), uint64(value), int(pe))
 	})
 }
 
-//export goshmem_wait_refuse
-func goshmem_wait_refuse(wh C.uint64_t, word unsafe.Pointer, width, cmp C.int32_t) C.int32_t {
+//export goshmem_test
+func goshmem_test(wh C.uint64_t, word unsafe.Pointer, width, isSigned, cmp C.int32_t, value C.uint64_t, out *C.int32_t) C.int32_t {
 	return guard(func() error {
 		w, err := all.world(uint64(wh), "test")
 		if err != nil {
 			return err
 		}
-		return w.CheckWord("test", uintptr(word), int(width), int(cmp))
+		yes, err := w.Test(uintptr(word), int(width), isSigned != 0, int(cmp), uint64(value))
+		if err != nil {
+			return err
+		}
+		*out = 0
+		if yes {
+			*out = 1
+		}
+		return nil
 	})
 }
 

@@ -27,6 +27,10 @@ static int32_t try_here(uint64_t team, const hot_call *call, int64_t timeout_ns,
   hot_thread *self;
   int32_t rc = hot_enter_team(team, &t, &self);
   if (HOT_UNLIKELY(rc)) return rc == GSHMEM_EFORKED ? fork_refuse() : HOT_SLOW;
+  if (hot_elsewhere(t->world, call->in) || hot_elsewhere(t->world, call->out)) { /* perhaps device memory: Go looks */
+    hot_leave(self);
+    return HOT_SLOW;
+  }
   hot_coll c;
   c.wait = (hot_wait){0};
   rc = hot_collective(&c, t, team, call, timeout_ns, slice_ns);
@@ -72,6 +76,10 @@ int32_t gshmem_broadcast(uint64_t team, const void *in, void *out, uint64_t byte
 }
 int32_t gshmem_all_reduce(uint64_t team, const void *in, void *out, uint64_t count, int32_t dtype, int32_t op) {
   return plain(team, GSHMEM_ALL_REDUCE, in, out, count, dtype, op, -1);
+}
+/* Blocks and threads as gshmem_broadcast. */
+int32_t shim_cast(uint64_t team, const void *in, void *out, uint64_t bytes, int32_t root) {
+  return plain(team, bytes <= HOT_INLINE_BYTES ? (int32_t)HOT_OP_CAST : GSHMEM_BROADCAST, in, out, bytes, 0, 0, root);
 }
 int32_t gshmem_reduce(uint64_t team, const void *in, void *out, uint64_t count, int32_t dtype, int32_t op, int32_t root) {
   return plain(team, GSHMEM_REDUCE, in, out, count, dtype, op, root);

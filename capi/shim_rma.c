@@ -18,20 +18,20 @@
   } while (0)
 
 int32_t gshmem_put(uint64_t world, void *dst, const void *src, uint64_t bytes, int32_t pe) {
-  FINISH(HOT_LIKELY(src || !bytes) ? hot_h_put(world, dst, src, bytes, pe) : GSHMEM_EINVAL, goshmem_put(world, dst, (void *)src, bytes, pe));
+  FINISH(HOT_LIKELY(src || !bytes) ? hot_h_put(world, dst, src, bytes, pe) : GSHMEM_EINVAL, goshmem_put(world, dst, (void *)src, bytes, pe, 0));
 }
 
 int32_t gshmem_get(uint64_t world, void *dst, const void *src, uint64_t bytes, int32_t pe) {
-  FINISH(HOT_LIKELY(dst || !bytes) ? hot_h_get(world, dst, src, bytes, pe) : GSHMEM_EINVAL, goshmem_get(world, dst, (void *)src, bytes, pe));
+  FINISH(HOT_LIKELY(dst || !bytes) ? hot_h_get(world, dst, src, bytes, pe) : GSHMEM_EINVAL, goshmem_get(world, dst, (void *)src, bytes, pe, 0));
 }
 
-/* Mapped memory is written at once, so an nbi put is a put there; elsewhere the transport has taken the bytes on return. */
+/* Mapped memory is written at once, so an nbi put is a put there; a transport has taken the bytes on return, a device not. */
 int32_t gshmem_put_nbi(uint64_t world, void *dst, const void *src, uint64_t bytes, int32_t pe) {
-  return gshmem_put(world, dst, src, bytes, pe);
+  FINISH(HOT_LIKELY(src || !bytes) ? hot_h_put(world, dst, src, bytes, pe) : GSHMEM_EINVAL, goshmem_put(world, dst, (void *)src, bytes, pe, 1));
 }
 
 int32_t gshmem_get_nbi(uint64_t world, void *dst, const void *src, uint64_t bytes, int32_t pe) {
-  return gshmem_get(world, dst, src, bytes, pe);
+  FINISH(HOT_LIKELY(dst || !bytes) ? hot_h_get(world, dst, src, bytes, pe) : GSHMEM_EINVAL, goshmem_get(world, dst, (void *)src, bytes, pe, 1));
 }
 
 int32_t gshmem_iput(uint64_t world, void *dst, const void *src, int64_t dst_stride, int64_t src_stride, uint64_t elem, uint64_t count, int32_t pe) {
@@ -110,7 +110,7 @@ int32_t gshmem_test(uint64_t world, const void *word, int32_t width, int32_t is_
   if (HOT_UNLIKELY(!true_out)) return errtext_fail(GSHMEM_EINVAL, "test: true_out is NULL");
   int code = compare_code(cmp, is_signed);
   int32_t rc = code < 0 ? GSHMEM_EINVAL : hot_h_test(world, word, width, code, widen(value, width, is_signed), true_out);
-  FINISH(rc, goshmem_wait_refuse(world, (void *)word, width, cmp));
+  FINISH(rc, goshmem_test(world, (void *)word, width, is_signed, cmp, value, true_out));
 }
 
 #define FIRST_LOOK_NS 20000 /* how long a wait stays in C before Go is asked to name deadlines, deaths and aborts */

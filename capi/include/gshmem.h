@@ -134,6 +134,8 @@ typedef struct gshmem_options {
   const char *transport; /* NULL: SHMEM_TRANSPORT, default "auto" | "shm" | "tcp" */
   const char *interface; /* NULL: SHMEM_INTERFACE, default all usable */
   const char *label;     /* name for messages, NULL: none */
+  const char *device;    /* NULL: SHMEM_DEVICE, default "none" | "npu" | "npu:NUMBER" | "auto" | "host"; see device memory below */
+  uint64_t device_bytes; /* symmetric heap on each device; 0: SHMEM_DEVICE_SIZE, default 1 GiB */
 } gshmem_options;
 
 /* Starts coming up as one PE of a new world. Result words: [0] the world's handle, [1] the handle of its world team.
@@ -165,6 +167,7 @@ GSHMEM_API int32_t gshmem_info(uint64_t world, char *json_out, uint64_t cap, uin
 
 #define GSHMEM_ZERO 1u    /* contents are zero (always so for pages never used; this clears reused ones) */
 #define GSHMEM_NOFREE 2u  /* reserved */
+#define GSHMEM_ON_DEVICE 4u /* in the symmetric heap on the device; the address is the device's, the CPU must not follow it */
 
 /* Allocates `bytes` at the same heap offset on every member of the team (GSHMEM_ZERO as flag for zeroed). align 0 means 64, else a
    power of two. Result words: [0] the block's handle, [1] its address here. Unequal sizes or alignments are
@@ -191,7 +194,7 @@ GSHMEM_API int32_t gshmem_collect(uint64_t team, int64_t timeout_ns);
 /* The block that holds an address, its first byte and its length. GSHMEM_ENOTSYM when there is none. Threads: any. Collective: no. Blocks: no. */
 GSHMEM_API int32_t gshmem_block_of(uint64_t world, const void *address, uint64_t *block_out, void **low_out, uint64_t *bytes_out);
 
-/* The address here of a peer's copy. GSHMEM_EUNSUPPORTED when that peer's memory is not mapped. Threads: any. Collective: no. Blocks: no. */
+/* The address here of a peer's copy (a device address for device memory). GSHMEM_EUNSUPPORTED when that peer's memory is not mapped. Threads: any. Collective: no. Blocks: no. */
 GSHMEM_API int32_t gshmem_ptr(uint64_t world, const void *address, int32_t pe, void **address_out);
 
 typedef struct gshmem_heap_stat {
@@ -329,6 +332,81 @@ GSHMEM_API int32_t gshmem_scatter(uint64_t team, const void *in, void *out, uint
 
 /* 1 when the operator is defined for the dtype, else 0. Threads: any. Collective: no. Blocks: no. */
 GSHMEM_API int32_t gshmem_reduce_supported(int32_t dtype, int32_t op);
+
+/* ---- device memory ------------------------------------------------------------------------------------------------------------- */
+
+/*
+ * A world may have a device: an Ascend NPU per PE ("npu", through libascendcl.so), or host memory that poses as one ("host", for tests).
+ * Each PE then has a second symmetric heap, on its device: gshmem_alloc with GSHMEM_ON_DEVICE. Its addresses are the device's.
+ *   - put, get, iput, iget, p, g, put_signal, the waits and tests above take any mix of host and device memory on either side. What the host
+ *     starts on device memory runs on the library's own stream; quiet, fence and barriers wait for that stream. It does not wait for other streams:
+ *     when another stream wrote the source, wait for it first, or use the forms below.
+ *   - atomics from the host on device words: set, fetch, and add and inc without an old value (4 bytes; 8 on a 950). The others are GSHMEM_EUNSUPPORTED.
+ *   - gshmem_collective refuses device memory; use gshmem_collective_on_stream.
+ * `stream` below is the device runtime's own (an aclrtStream), or NULL for the library's. The *_on_stream calls return when their work is queued; a failure
+ * of that work is told by the next gshmem_stream_wait. When a peer dies, on a timeout or an abort, kernels that wait end: what they wrote must not be used,
+ * gshmem_stream_wait says who died, and later calls that wait are refused. A side in host memory makes a call wait for the stream.
+ * Wait for your own streams before finalize.
+ */
+
+/* Gives a running world a device, as init's options do. No team may be made meanwhile. With "auto" it succeeds without a device when some PE has
+   none; gshmem_info says why. Doing nothing when the world has that device already. Threads: any, ordered with the world team's operations. Collective: over the world. Blocks: up to slice_ns. */
+GSHMEM_API int32_t gshmem_device_open_start(uint64_t world, const char *device, uint64_t bytes, int64_t timeout_ns, int64_t slice_ns, uint64_t *request_out);
+GSHMEM_API int32_t gshmem_device_open(uint64_t world, const char *device, uint64_t bytes, int64_t timeout_ns);
+
+/* GSHMEM_OK while operations that wait on the device work; else why they are over (who died, the abort). GSHMEM_EUNSUPPORTED without a device.
+   Threads: any. Collective: no. Blocks: no. */
+GSHMEM_API int32_t gshmem_device_health(uint64_t world);
+
+/* The heap on the device. `low` is a device address. Threads: any. Collective: no. Blocks: no. */
+GSHMEM_API int32_t gshmem_device_stats(uint64_t world, gshmem_heap_stat *stat_out);
+
+/* The device address of the state that kernels of this library take as their first argument; 0 where there are no kernels.
+   Threads: any. Collective: no. Blocks: no. */
+GSHMEM_API int32_t gshmem_device_state(uint64_t world, uint64_t *state_out);
+
+/* The number of a team in that state, for kernels; -1 when it has none. Threads: any. Collective: no. Blocks: no. */
+GSHMEM_API int32_t gshmem_team_index(uint64_t team, int32_t *index_out);
+
+enum { GSHMEM_MEMORY_OTHER = 0, GSHMEM_MEMORY_HOST, GSHMEM_MEMORY_DEVICE, GSHMEM_MEMORY_ON_DEVICE };
+/* What an address is: symmetric memory of the host or of the device, other memory of the device, anything else. Threads: any. Collective: no. Blocks: no. */
+GSHMEM_API int32_t gshmem_kind_of(uint64_t world, const void *address, int32_t *kind_out);
+
+/* Streams of the device. Destroying lets queued work run. join makes `stream` wait for all that is queued on `other` now.
+   Threads: any. Collective: no. Blocks: no. */
+GSHMEM_API int32_t gshmem_stream_create(uint64_t world, void **stream_out);
+GSHMEM_API int32_t gshmem_stream_destroy(uint64_t world, void *stream);
+GSHMEM_API int32_t gshmem_stream_join(uint64_t world, void *stream, void *other);
+/* Waits until a stream is done and says how what was queued there went. Giving up leaves the stream as it is. Threads: any. Collective: no. Blocks: up to slice_ns. */
+GSHMEM_API int32_t gshmem_stream_wait_start(uint64_t world, void *stream, int64_t timeout_ns, int64_t slice_ns, uint64_t *request_out);
+GSHMEM_API int32_t gshmem_stream_wait(uint64_t world, void *stream, int64_t timeout_ns);
+
+/* Copies memory of this process, host or device, in the order of the stream. Pinned host memory must stay until the stream was waited for; with other host
+   memory the call waits. Threads: any. Collective: no. Blocks: for host memory that is not pinned. */
+GSHMEM_API int32_t gshmem_copy_on_stream(uint64_t world, void *dst, const void *src, uint64_t bytes, void *stream);
+
+/* dst of a put and src of a get are symmetric. Threads: any. Collective: no. Blocks: only with host memory on a side. */
+GSHMEM_API int32_t gshmem_put_on_stream(uint64_t world, void *dst, const void *src, uint64_t bytes, int32_t pe, void *stream);
+GSHMEM_API int32_t gshmem_get_on_stream(uint64_t world, void *dst, const void *src, uint64_t bytes, int32_t pe, void *stream);
+/* Signal words of streams are 4 bytes. wait: until the own word compares (signed). Threads: any. Collective: no. Blocks: as put_on_stream. */
+GSHMEM_API int32_t gshmem_put_signal_on_stream(uint64_t world, void *dst, const void *src, uint64_t bytes, int32_t *signal, int32_t value, int32_t signal_op, int32_t pe, void *stream);
+GSHMEM_API int32_t gshmem_signal_on_stream(uint64_t world, int32_t *signal, int32_t value, int32_t signal_op, int32_t pe, void *stream);
+GSHMEM_API int32_t gshmem_signal_wait_on_stream(uint64_t world, const int32_t *signal, int32_t cmp, int32_t value, void *stream);
+/* Completes, at every target, what was queued on the stream before. Threads: any. Collective: no. Blocks: no. */
+GSHMEM_API int32_t gshmem_quiet_on_stream(uint64_t world, void *stream);
+
+/* Makes the stream wait until the streams of all members have come to it. Without kernels a host function does it, as an operation of the team at the moment
+   the stream comes to it. Threads: any, ordered per team. Collective: over the team. Blocks: no. */
+GSHMEM_API int32_t gshmem_barrier_on_stream(uint64_t team, void *stream);
+/*
+ * BARRIER, SYNC, BROADCAST, ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER and ALL_TO_ALL by kernels; arguments as gshmem_collective's. Buffers are device memory; these
+ * must be in one block of the device heap that all members have, at the same offset on each:
+ *   out of BROADCAST, ALL_GATHER, ALL_TO_ALL      in of REDUCE_SCATTER
+ *   in of ALL_REDUCE, and out as well when it is `in` or larger than 64 KiB
+ * Reductions: F32, F16, BF16, I32 with SUM, PROD, MIN, MAX. That members queue the same is not checked. All kernels of one team run in the order of the calls, on whichever streams.
+ * Threads: any, ordered per team. Collective: over the team. Blocks: no.
+ */
+GSHMEM_API int32_t gshmem_collective_on_stream(uint64_t team, int32_t what, const void *in, void *out, uint64_t count, int32_t dtype, int32_t op, int32_t root, void *stream);
 
 /* ---- messages ------------------------------------------------------------------------------------------------------------------ */
 

@@ -28,6 +28,7 @@ const (
 const (
 	flagZero    = 1
 	flagCollect = 2
+	flagDevice  = 4
 )
 
 // allocation is one member's part in agreeing on a block.
@@ -37,6 +38,7 @@ const (
 // dropped rides on the same words. Failures are common knowledge, so all roll back.
 type allocation struct {
 	t           *Team
+	in          *arena // nil for a collect
 	op          string
 	bytes       uint64
 	align       uint64
@@ -53,15 +55,40 @@ type allocation struct {
 	usedAtFirst heap.Stats
 }
 
+// Want says which memory a block is to be of.
+type Want struct {
+	Zero     bool // also where it was used before
+	OnDevice bool
+}
+
+// arenaFor is the memory that is wanted.
+func (w *World) arenaFor(op string, want Want) (*arena, error) {
+	if !want.OnDevice {
+		return w.host, nil
+	}
+	x, err := w.needDevice(op)
+	if err != nil {
+		return nil, err
+	}
+	return x.arena, nil
+}
+
 // Alloc agrees with the team on a block of this size and alignment (0: 64). Collective over the team. The block func is valid
 // after a successful end.
-func (t *Team) Alloc(bytes, align uint64, zero bool, timeout int64, slice time.Duration) (*Request, func() *Block, error) {
+func (t *Team) Alloc(bytes, align uint64, want Want, timeout int64, slice time.Duration) (*Request, func() *Block, error) {
 	if align != 0 && align&(align-1) != 0 {
 		return nil, nil, status.New(status.InvalidArgument, "alloc", "alignment %d is not a power of two", align)
 	}
-	a := &allocation{t: t, op: "alloc", bytes: bytes, align: align}
-	if zero {
-		a.flags = flagZero
+	in, err := t.w.arenaFor("alloc", want)
+	if err != nil {
+		return nil, nil, err
+	}
+	a := &allocation{t: t, in: in, op: "alloc", bytes: bytes, align: align}
+	if want.Zero {
+		a.flags |= flagZero
+	}
+	if want.OnDevice {
+		a.flags |= flagDevice
 	}
 	r, err := t.talk(kindAlloc, timeout, slice, &talk{first: a.first, next: a.next, undo: a.release})
 	return r, func() *Block { return a.block }, err
@@ -96,27 +123,16 @@ func (a *allocation) sayWith(atLeast uint64) []byte {
 
 // take reserves the bid here and makes its pages real and, if asked, zero.
 func (a *allocation) take(atLeast uint64) {
-	w := a.t.w
 	a.status, a.trouble = status.OK, nil
-	w.heapMu.Lock()
-	off, ok := w.heap.Propose(a.bytes, a.align, atLeast)
-	var dirty []heap.Range
-	if ok {
-		dirty, _ = w.heap.Take(off, a.bytes) // a proposal can be taken
-	}
-	a.usedAtFirst = w.heap.Stats()
-	w.heapMu.Unlock()
+	off, dirty, s, ok := a.in.bid(a.bytes, a.align, atLeast)
+	a.usedAtFirst = s
 	if !ok {
 		a.bid, a.taken = noFit, false
 		return
 	}
 	a.bid, a.taken = off, true
-	if err := w.seg.Commit(w.seg.Geo.HeapOff+off, a.bytes); err != nil {
+	if err := a.in.commit(off, a.bytes, dirty, a.flags&flagZero != 0); err != nil {
 		a.status, a.trouble = status.Of(err), err
-		return
-	}
-	if a.flags&flagZero != 0 {
-		w.clear(dirty)
 	}
 }
 
@@ -124,7 +140,7 @@ func (a *allocation) take(atLeast uint64) {
 func (a *allocation) release() {
 	if a.taken {
 		a.taken = false
-		a.t.w.giveBack(a.bid, a.bytes)
+		a.in.giveBack(a.bid, a.bytes)
 	}
 }
 
@@ -167,7 +183,7 @@ func (a *allocation) next(replies [][]byte) ([]byte, error) {
 		a.release()
 		return a.sayWith(highest), nil
 	}
-	a.block, a.taken = a.t.adopt(a.bid, a.bytes), false
+	a.block, a.taken = a.t.adopt(a.in, a.bid, a.bytes), false
 	return nil, nil
 }
 
@@ -197,7 +213,10 @@ func (a *allocation) compare(replies [][]byte) error {
 		if al := binary.LittleEndian.Uint64(r[sayAlign:]); al != 0 {
 			w += fmt.Sprintf(" aligned to %d", al)
 		}
-		if binary.LittleEndian.Uint32(r[sayFlags:])&flagCollect != 0 {
+		switch flags := binary.LittleEndian.Uint32(r[sayFlags:]); {
+		case flags&flagDevice != 0:
+			w += " on the device"
+		case flags&flagCollect != 0:
 			w = fmt.Sprintf("PE %d: collect", a.t.pes[rank])
 		}
 		wishes = append(wishes, w)
@@ -231,45 +250,39 @@ func (a *allocation) full(replies [][]byte) error {
 	}
 	s := a.usedAtFirst
 	if a.taken {
-		s = a.t.w.HeapStats().stats()
+		s = a.in.stats()
 	}
-	return status.New(status.HeapFull, a.op, "%d bytes do not fit on PE %v: heap size %d, used %d, largest hole %d in %d blocks (here); raise SHMEM_SYMMETRIC_SIZE, or drop tensors and call collect",
-		a.bytes, where, s.Size, s.Used, s.LargestHole, s.Blocks)
+	return status.New(status.HeapFull, a.op, "%d bytes do not fit on PE %v: heap size %d, used %d, largest hole %d in %d blocks (here); raise %s, or drop tensors and call collect",
+		a.bytes, where, s.Size, s.Used, s.LargestHole, s.Blocks, a.in.knob)
 }
 
-// AllocLocal gives a block of this PE alone. Peers reach it by its offset. It never waits.
-func (w *World) AllocLocal(bytes, align uint64, zero bool) (*Block, error) {
-	if err := w.enter("alloc_local"); err != nil {
+// AllocLocal gives a block of this PE alone. Peers reach it by its offset. It never waits for a peer.
+func (w *World) AllocLocal(bytes, align uint64, want Want) (*Block, error) {
+	const op = "alloc_local"
+	if err := w.enter(op); err != nil {
 		return nil, err
 	}
 	defer w.exit()
 	if align != 0 && align&(align-1) != 0 {
-		return nil, status.New(status.InvalidArgument, "alloc_local", "alignment %d is not a power of two", align)
+		return nil, status.New(status.InvalidArgument, op, "alignment %d is not a power of two", align)
 	}
-	off, dirty, s, ok := w.place(bytes, align)
-	if !ok {
-		w.sweep() // blocks of destroyed teams may come back
-		off, dirty, s, ok = w.place(bytes, align)
-	}
-	if !ok {
-		return nil, status.New(status.HeapFull, "alloc_local", "%d bytes do not fit: heap size %d, used %d, largest hole %d in %d blocks; raise SHMEM_SYMMETRIC_SIZE, or drop tensors",
-			bytes, s.Size, s.Used, s.LargestHole, s.Blocks)
-	}
-	if err := w.seg.Commit(w.seg.Geo.HeapOff+off, bytes); err != nil {
-		w.giveBack(off, bytes)
+	in, err := w.arenaFor(op, want)
+	if err != nil {
 		return nil, err
 	}
-	if zero {
-		w.clear(dirty)
+	off, dirty, s, ok := in.place(bytes, align)
+	if !ok {
+		w.sweep() // blocks of destroyed teams may come back
+		off, dirty, s, ok = in.place(bytes, align)
 	}
-	return w.book(&Block{w: w, off: off, size: bytes}), nil
-}
-
-func (w *World) place(bytes, align uint64) (uint64, []heap.Range, heap.Stats, bool) {
-	w.heapMu.Lock()
-	defer w.heapMu.Unlock()
-	off, dirty, ok := w.heap.Place(bytes, align)
-	return off, dirty, w.heap.Stats(), ok
+	if !ok {
+		return nil, in.full(op, bytes, s)
+	}
+	if err := in.commit(off, bytes, dirty, want.Zero); err != nil {
+		in.giveBack(off, bytes)
+		return nil, err
+	}
+	return w.book(&Block{w: w, in: in, off: off, size: bytes}), nil
 }
 
 // Free gives a block back on every member now. Collective over the block's team; a local block is just dropped.
@@ -281,10 +294,13 @@ func (b *Block) Free(timeout int64, slice time.Duration) (*Request, error) {
 	say := make([]byte, sayBytes)
 	binary.LittleEndian.PutUint64(say, b.off)
 	binary.LittleEndian.PutUint64(say[8:], b.size)
+	if b.OnDevice() {
+		say[16] = 1
+	}
 	t := b.team
 	return t.talk(kindFree, timeout, slice, &talk{first: func() []byte { return say }, undo: func() {}, next: func(replies [][]byte) ([]byte, error) {
 		for rank, r := range replies {
-			if off := binary.LittleEndian.Uint64(r); off != b.off {
+			if off := binary.LittleEndian.Uint64(r); off != b.off || r[16] != say[16] {
 				return nil, status.At(status.Asymmetric, "free", t.pes[rank], "it frees the block at heap offset %d, this PE the one at %d; free blocks in the same order everywhere. Nothing was freed", off, b.off)
 			}
 		}

@@ -3,7 +3,6 @@ package world
 import (
 	"sync"
 
-	"goshmem/gocore/heap"
 	"goshmem/gocore/status"
 )
 
@@ -11,6 +10,7 @@ import (
 // member; a local one is this PE's alone. The holder drops it; the pages stay until it does, also past the end of the world.
 type Block struct {
 	w    *World
+	in   *arena
 	team *Team // nil for a local block
 	off  uint64
 	size uint64 // as asked for; the heap rounds it up, and gives an empty block an offset of its own
@@ -20,8 +20,12 @@ type Block struct {
 	freed   bool // its addresses may belong to somebody else
 }
 
-// Address is where the block begins in this process. An empty block has an address too, of its alignment.
-func (b *Block) Address() uintptr { return b.w.heapLow() + uintptr(b.off) }
+// Address is where the block begins in this process. An empty block has an address too, of its alignment. That of a block on a
+// device is the device's, which the CPU never follows.
+func (b *Block) Address() uintptr { return b.in.low + uintptr(b.off) }
+
+// OnDevice says whether the block is memory of a device.
+func (b *Block) OnDevice() bool { return b.in != b.w.host }
 
 // Size is the bytes asked for.
 func (b *Block) Size() uint64 { return b.size }
@@ -29,12 +33,20 @@ func (b *Block) Size() uint64 { return b.size }
 // World is the world the block belongs to.
 func (b *Block) World() *World { return b.w }
 
+// spot is where a block begins.
+type spot struct {
+	in  *arena
+	off uint64
+}
+
+func (b *Block) spot() spot { return spot{b.in, b.off} }
+
 // ledger is what a world knows of its blocks.
 type ledger struct {
 	mu     sync.Mutex
-	byOff  map[uint64]*Block // live blocks with memory, by offset; guarded by mu
-	held   int               // blocks not dropped: they keep the mapping; guarded by mu
-	closed bool              // the world is closed: the last drop unmaps; guarded by mu
+	byOff  map[spot]*Block // live blocks with memory; guarded by mu
+	held   int             // blocks not dropped: they keep the mapping; guarded by mu
+	closed bool            // the world is closed: the last drop unmaps; guarded by mu
 }
 
 // Drop ends this PE's interest in the block: recorded here, never waits, never talks to a peer.
@@ -63,28 +75,30 @@ func (w *World) reclaimLocked(b *Block) {
 		return
 	}
 	b.freed = true
-	delete(w.blocks.byOff, b.off)
+	delete(w.blocks.byOff, b.spot())
 	if !w.blocks.closed {
-		w.giveBack(b.off, b.size)
+		b.in.giveBack(b.off, b.size)
 	}
 }
 
-// BlockOf finds the live block that holds an address.
+// BlockOf finds the live block that holds an address, of whichever kind of memory.
 func (w *World) BlockOf(addr uintptr) (*Block, error) {
+	for _, in := range w.arenas() {
+		off, ok := in.locate(addr)
+		if !ok {
+			continue
+		}
+		start, ok := in.holding(off)
+		w.blocks.mu.Lock()
+		b := w.blocks.byOff[spot{in, start}]
+		w.blocks.mu.Unlock()
+		if ok && b != nil {
+			return b, nil
+		}
+		return nil, status.New(status.NotSymmetric, "block_of", "address %#x (offset %d of the heap in %s memory) is in no allocated block", addr, off, in.region.Kind())
+	}
 	low := w.heapLow()
-	if addr < low || uint64(addr-low) >= w.heapBytes() {
-		return nil, status.New(status.NotSymmetric, "block_of", "address %#x is not in the symmetric heap [%#x, %#x)", addr, low, uint64(low)+w.heapBytes())
-	}
-	off := uint64(addr - low)
-	w.heapMu.Lock()
-	start, ok := w.heap.Holding(off)
-	w.heapMu.Unlock()
-	w.blocks.mu.Lock()
-	defer w.blocks.mu.Unlock()
-	if b := w.blocks.byOff[start]; ok && b != nil {
-		return b, nil
-	}
-	return nil, status.New(status.NotSymmetric, "block_of", "address %#x (heap offset %d) is in no allocated block", addr, off)
+	return nil, status.New(status.NotSymmetric, "block_of", "address %#x is not in the symmetric heap [%#x, %#x)", addr, low, uint64(low)+w.heapBytes())
 }
 
 // book notes a new block.
@@ -92,14 +106,14 @@ func (w *World) book(b *Block) *Block {
 	l := &w.blocks
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.byOff[b.off] = b
+	l.byOff[b.spot()] = b
 	l.held++
 	return b
 }
 
 // adopt books a block that the team agreed on.
-func (t *Team) adopt(off, bytes uint64) *Block {
-	b := t.w.book(&Block{w: t.w, team: t, off: off, size: bytes})
+func (t *Team) adopt(in *arena, off, bytes uint64) *Block {
+	b := t.w.book(&Block{w: t.w, in: in, team: t, off: off, size: bytes})
 	t.w.blocks.mu.Lock()
 	defer t.w.blocks.mu.Unlock()
 	t.live = append(t.live, b)
@@ -200,49 +214,22 @@ func (t *Team) retire(b *Block) {
 	t.w.reclaimLocked(b)
 }
 
-// giveBack returns memory to the heap. Large pieces give their pages back to the system too, and are fresh zeros then.
-func (w *World) giveBack(off, bytes uint64) {
-	const keep = 32 << 20
-	page, at := w.seg.Page(), w.seg.Geo.HeapOff+off
-	first, last := (at+page-1)&^(page-1), (at+bytes)&^(page-1) // the pages wholly inside
-	fresh := bytes >= keep && w.seg.Decommit(at, bytes) == nil
-	w.heapMu.Lock()
-	defer w.heapMu.Unlock()
-	if _, err := w.heap.Free(off); err != nil {
-		panic(err) // only taken blocks come here
-	}
-	if fresh {
-		w.heap.Clean(first-w.seg.Geo.HeapOff, last-first)
-	}
-}
-
-func (w *World) clear(dirty []heap.Range) {
-	all := w.seg.Bytes()
-	for _, d := range dirty {
-		clear(all[w.seg.Geo.HeapOff+d.Off : w.seg.Geo.HeapOff+d.End()])
-	}
-}
-
 // HeapStat is the present use of this PE's heap.
 type HeapStat struct {
 	Low                                       uintptr
 	Bytes, Used, LargestHole, Blocks, Dropped uint64
 }
 
-func (s HeapStat) stats() heap.Stats {
-	return heap.Stats{Size: s.Bytes, Used: s.Used, LargestHole: s.LargestHole, Blocks: s.Blocks}
-}
+// HeapStats looks at the host heap now.
+func (w *World) HeapStats() HeapStat { return w.statsOf(w.host) }
 
-// HeapStats looks at the heap now.
-func (w *World) HeapStats() HeapStat {
-	w.heapMu.Lock()
-	s := w.heap.Stats()
-	w.heapMu.Unlock()
-	out := HeapStat{Low: w.heapLow(), Bytes: s.Size, Used: s.Used, LargestHole: s.LargestHole, Blocks: s.Blocks}
+func (w *World) statsOf(in *arena) HeapStat {
+	s := in.stats()
+	out := HeapStat{Low: in.low, Bytes: s.Size, Used: s.Used, LargestHole: s.LargestHole, Blocks: s.Blocks}
 	w.blocks.mu.Lock()
 	defer w.blocks.mu.Unlock()
 	for _, b := range w.blocks.byOff {
-		if b.dropped {
+		if b.dropped && b.in == in {
 			out.Dropped++
 		}
 	}

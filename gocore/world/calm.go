@@ -3,6 +3,7 @@ package world
 import (
 	"time"
 
+	"goshmem/gocore/device"
 	"goshmem/gocore/hot"
 	"goshmem/gocore/status"
 )
@@ -17,8 +18,8 @@ type calm struct {
 }
 
 func (c *calm) run(op string, until, deadline int64) (done bool, err error) {
-	if c.w.net.tcp == nil {
-		return true, c.w.Quiet(Default) // nothing is ever outstanding
+	if c.end == nil && c.w.net.tcp == nil && !c.w.device().hasWork(device.Own) {
+		return true, c.w.Quiet(Default) // nothing is outstanding
 	}
 	if c.end == nil {
 		if err := c.begin(op, deadline); err != nil {
@@ -56,7 +57,7 @@ func (c *calm) begin(op string, deadline int64) error {
 	c.end, c.stop = make(chan struct{}), stop
 	go func() {
 		defer c.w.exit()
-		if err := c.w.net.Quiet(ctx); err != nil {
+		if err := c.w.quietAll(ctx, op); err != nil {
 			c.err = status.Wrap(status.Of(err), op, err, "what was put before it has not arrived; it has not begun")
 		}
 		stop()

@@ -65,6 +65,9 @@ func (t *Team) Collective(call coll.Call, how How, timeout int64, slice time.Dur
 		return nil, err
 	}
 	defer t.w.exit()
+	if x := t.w.device(); x.holds(call.In) || x.holds(call.Out) {
+		return nil, status.New(status.Unsupported, op, "a buffer (in %#x, out %#x) is device memory; use the form on a stream (gshmem_collective_on_stream), or copy to host memory", call.In, call.Out)
+	}
 	until := t.deadline(timeout)
 	r, err := t.coll.Start(call, until)
 	if err != nil {

@@ -27,6 +27,9 @@ func (w *World) Finalize(timeout time.Duration) error {
 		timeout = w.timeout
 	}
 	w.endRequests()
+	if x := w.device(); x != nil {
+		x.finish(timeout)
+	}
 	err := w.leave(timeout)
 	w.tearDown()
 	w.ended = err
@@ -142,6 +145,9 @@ func (w *World) tearDown() {
 
 // unmap gives the mappings back. It runs once: when the world is closed and no block is held.
 func (w *World) unmap() {
+	if x := w.device(); x != nil {
+		x.close()
+	}
 	for _, s := range w.segs {
 		if s != nil {
 			_ = s.Close() // unmapping our own ranges cannot fail in a way anybody could mend
@@ -196,6 +202,9 @@ func (w *World) noteAbort(code int32, by int) error {
 	w.lifeMu.Unlock()
 	w.cancel(err)
 	w.hot.RaiseAlarm()
+	if x := w.device(); x != nil {
+		x.fail(err)
+	}
 	return err
 }
 

@@ -18,6 +18,9 @@ type Options struct {
 	Transport string
 	Interface string
 	Label     string
+	Device    string // "none", "npu", "npu:2", "auto", "host"
+	// DeviceBytes is the size of the symmetric heap on the device.
+	DeviceBytes uint64
 	// FindOffer finds the sockets behind a unique id made in this process; nil when there are none.
 	FindOffer func(uid []byte) *bootstrap.Offer
 }

@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"time"
 
+	"goshmem/gocore/device"
 	"goshmem/gocore/fabric"
 	"goshmem/gocore/status"
 )
@@ -108,8 +109,15 @@ func (w *World) CheckStrided(op string, at uintptr, stride, other int64, elem, c
 		return status.New(status.NotSymmetric, op, "%d elements of %d bytes with strides %d and %d do not fit any address space", count, elem, stride, other)
 	}
 	last := uintptr(int64(at) + reach.Int64())
+	x := w.device()
 	for _, end := range []uintptr{at, last} {
-		if _, err := w.addr(op, end, elem, pe); err != nil {
+		var err error
+		if x.symmetric(at, 0) {
+			_, err = x.twin(op, end, elem, pe)
+		} else {
+			_, err = w.addr(op, end, elem, pe)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -124,6 +132,11 @@ func (w *World) P(dst uintptr, value uint64, width, pe int) error {
 	defer w.exit()
 	if err := checkWidth("p", width); err != nil {
 		return err
+	}
+	if x := w.device(); x.symmetric(dst, 0) {
+		ctx, cancel := w.bounded(Default)
+		defer cancel()
+		return x.putWord(ctx, "p", device.Own, dst, value, width, pe)
 	}
 	at, err := w.addr("p", dst, uint64(width), pe)
 	if err != nil {
@@ -146,6 +159,11 @@ func (w *World) G(src uintptr, width, pe int) (uint64, error) {
 	defer w.exit()
 	if err := checkWidth("g", width); err != nil {
 		return 0, err
+	}
+	if x := w.device(); x.symmetric(src, 0) {
+		ctx, cancel := w.bounded(Default)
+		defer cancel()
+		return x.getWord(ctx, "g", src, width, pe)
 	}
 	at, err := w.addr("g", src, uint64(width), pe)
 	if err != nil {
@@ -172,6 +190,12 @@ func (w *World) Atomic(target uintptr, op fabric.Atomic, pe int) (uint64, error)
 	}
 	if op.Width != 4 && op.Width != 8 {
 		return 0, status.New(status.InvalidArgument, "atomic", "width %d is neither 4 nor 8", op.Width)
+	}
+	if x := w.device(); x.symmetric(target, 0) {
+		if target%uintptr(op.Width) != 0 {
+			return 0, status.New(status.Misaligned, "atomic", "address %#x is not a multiple of %d", target, op.Width)
+		}
+		return x.atomic(target, op, pe)
 	}
 	at, err := w.addr("atomic", target, uint64(op.Width), pe)
 	if err != nil {
@@ -218,6 +242,9 @@ func (w *World) Fence() error {
 	defer w.exit()
 	ctx, cancel := w.bounded(Default)
 	defer cancel()
+	if err := w.quietDevice(ctx, "fence"); err != nil {
+		return err
+	}
 	for pe := range w.n {
 		if w.monitor.Dead(pe) != nil {
 			continue // nothing can be ordered at a dead PE; its own operations fail by name
@@ -237,7 +264,22 @@ func (w *World) Quiet(timeout int64) error {
 	defer w.exit()
 	ctx, cancel := w.bounded(timeout)
 	defer cancel()
+	return w.quietAll(ctx, "quiet")
+}
+
+// quietAll waits for what was issued on the library's stream of the device and on the network.
+func (w *World) quietAll(ctx context.Context, op string) error {
+	if err := w.quietDevice(ctx, op); err != nil {
+		return err
+	}
 	return w.net.Quiet(ctx)
+}
+
+func (w *World) quietDevice(ctx context.Context, op string) error {
+	if x := w.device(); x.hasWork(device.Own) {
+		return x.wait(ctx, op, device.Own)
+	}
+	return nil
 }
 
 // Ptr is where the peer's twin of an own address is mapped here.
@@ -246,6 +288,9 @@ func (w *World) Ptr(addr uintptr, pe int) (uintptr, error) {
 		return 0, err
 	}
 	defer w.exit()
+	if x := w.device(); x.symmetric(addr, 0) {
+		return x.twin("ptr", addr, 0, pe)
+	}
 	at, err := w.addr("ptr", addr, 0, pe)
 	if err != nil {
 		return 0, err

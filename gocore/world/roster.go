@@ -28,7 +28,7 @@ func (w *World) buildWorldTeam() error {
 		places[pe] = placeAt(in.Control, w.n)
 		inner[pe] = in.Control + placeBytes(w.n)
 	}
-	t, err := w.makeTeam(w.set(), places)
+	t, err := w.makeTeam(w.set(), places, 0)
 	if err != nil {
 		return err
 	}
@@ -38,9 +38,9 @@ func (w *World) buildWorldTeam() error {
 }
 
 // newTeam makes a team whose members' places are known, and lets operations start.
-func (w *World) newTeam(set team.Set, places []place) (*Team, error) {
+func (w *World) newTeam(set team.Set, places []place, index int) (*Team, error) {
 	w.sweep()
-	t, err := w.makeTeam(set, places)
+	t, err := w.makeTeam(set, places, index)
 	if err != nil {
 		return nil, err
 	}
@@ -48,8 +48,8 @@ func (w *World) newTeam(set team.Set, places []place) (*Team, error) {
 	return t, nil
 }
 
-func (w *World) makeTeam(set team.Set, places []place) (*Team, error) {
-	t := &Team{w: w, set: set, pes: set.PEs(), me: set.Rank(w.me), id: w.nameOf(set)}
+func (w *World) makeTeam(set team.Set, places []place, index int) (*Team, error) {
+	t := &Team{w: w, set: set, pes: set.PEs(), me: set.Rank(w.me), id: w.nameOf(set), index: index}
 	t.own, t.places = places[t.me], places
 	control := make([]uint64, len(places))
 	areas := make([]uint64, len(places))
@@ -133,6 +133,7 @@ func (t *Team) Destroy() error {
 	}
 	w.teamMu.Lock()
 	w.gone = append(w.gone, t)
+	w.device().forget(t)
 	w.teamMu.Unlock()
 	w.sweep()
 	return nil

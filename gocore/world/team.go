@@ -4,9 +4,11 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
+	"sync"
 	"time"
 
 	"goshmem/gocore/coll"
+	"goshmem/gocore/device"
 	"goshmem/gocore/hot"
 	"goshmem/gocore/layout"
 	"goshmem/gocore/message"
@@ -21,6 +23,7 @@ const (
 	kindFree
 	kindSplit
 	kindSplit2D
+	kindDevice
 )
 
 // Team is an ordered set of PEs with collectives, messages and allocations of its own. Its methods may be called from
@@ -37,6 +40,13 @@ type Team struct {
 	own    place              // this PE's control block and message area
 	places []place            // every member's
 	inner  *message.Messenger // of the world team: messages that users do not see
+	index  int                // its number on devices, the same on all members; -1: none was left
+	placed bool               // kernels know it
+
+	streamMu sync.Mutex    // held while a kernel of the team is queued
+	stream   device.Stream // where the last one was queued; guarded by w.teamMu, as what follows
+	kernels  uint64        // how many were queued,
+	ended    uint64        // and how many of these have surely ended
 
 	live   []*Block // symmetric blocks not reclaimed, in order of allocation, the same list on all members; guarded by w.blocks.mu
 	cursor int      // where the next window of live begins; guarded by w.blocks.mu
@@ -112,14 +122,14 @@ func (t *Team) talk(kind uint64, timeout int64, slice time.Duration, k *talk) (*
 	}
 	defer t.w.exit()
 	k.t, k.op, k.began, k.deadline = t, kindNames[kind], hot.Now(), t.deadline(timeout)
-	if kind != kindSplit && kind != kindSplit2D {
+	if kind != kindSplit && kind != kindSplit2D && kind != kindDevice {
 		k.calm = &calm{w: t.w} // what was put before is there before memory changes hands
 	}
 	k.open = func(say []byte) (exchange, error) { return t.coll.Exchange(k.op, kind, say, k.deadline) }
 	return t.w.start(t.lane, k, How{}, slice), nil
 }
 
-var kindNames = [...]string{kindAlloc: "alloc", kindCollect: "collect", kindFree: "free", kindSplit: "team_split_strided", kindSplit2D: "team_split_2d"}
+var kindNames = [...]string{kindAlloc: "alloc", kindCollect: "collect", kindFree: "free", kindSplit: "team_split_strided", kindSplit2D: "team_split_2d", kindDevice: "device_open"}
 
 func (t *Team) deadline(timeout int64) int64 {
 	if timeout == Default {
@@ -159,13 +169,17 @@ type splitting struct {
 	asked  [4]int64
 	sets   []team.Set
 	places []uint64 // offsets, 0 where this PE is no member
+	marks  []bidding
 	err    error
 	made   []*Team
+	placed bool // the last round: are the teams in place on all devices?
 }
 
 const (
-	splitPlaces = 32 // two u64
-	splitStatus = 48 // i32
+	splitPlaces  = 32 // two u64
+	splitStatus  = 48 // i32
+	splitIndexes = 56 // two u32: bids for the numbers on devices, 0 of who is no member
+	splitDevice  = 64 // 1: kernels run here
 )
 
 func (s *splitting) first() []byte {
@@ -173,7 +187,7 @@ func (s *splitting) first() []byte {
 	for i, v := range s.asked {
 		binary.LittleEndian.PutUint64(say[8*i:], uint64(v))
 	}
-	s.places = make([]uint64, len(s.sets))
+	s.places, s.marks = make([]uint64, len(s.sets)), make([]bidding, len(s.sets))
 	for i, set := range s.sets {
 		if !set.Contains(s.t.w.me) {
 			continue
@@ -185,12 +199,53 @@ func (s *splitting) first() []byte {
 			break
 		}
 		s.places[i] = off
+		s.marks[i].first(&s.t.w.marks)
+	}
+	return s.sayPlaces(say)
+}
+
+func (s *splitting) sayPlaces(say []byte) []byte {
+	for i, off := range s.places {
 		binary.LittleEndian.PutUint64(say[splitPlaces+8*i:], off)
+		binary.LittleEndian.PutUint32(say[splitIndexes+4*i:], s.marks[i].bid)
+	}
+	if s.t.w.device().hasKernels() {
+		say[splitDevice] = 1
 	}
 	return say
 }
 
+// settle goes on bidding until, for each of the teams, all members of the parent that have a part in it name one number. All see the
+// same bids, so all stop in the same round.
+func (s *splitting) settle(replies [][]byte) bool {
+	done := true
+	for i := range s.sets {
+		var bids []uint32
+		lowest, highest := uint32(noIndex), uint32(0)
+		for _, r := range replies {
+			if v := binary.LittleEndian.Uint32(r[splitIndexes+4*i:]); v != 0 {
+				bids = append(bids, v)
+				lowest, highest = min(lowest, v), max(highest, v)
+			}
+		}
+		done = done && lowest >= highest
+		if s.places[i] != 0 {
+			s.marks[i].settle(bids)
+		}
+	}
+	return done
+}
+
 func (s *splitting) undo() {
+	for i := range s.marks {
+		s.marks[i].giveUp()
+	}
+	for _, t := range s.made {
+		if t != nil {
+			_ = t.Destroy() // it is no world team
+		}
+	}
+	s.made = nil
 	for i, off := range s.places {
 		if off != 0 {
 			s.t.w.scratch.Free(off)
@@ -204,6 +259,14 @@ func (s *splitting) next(replies [][]byte) ([]byte, error) {
 		s.undo()
 		return nil, err
 	}
+	if s.placed {
+		return nil, nil
+	}
+	if !s.settle(replies) {
+		say := make([]byte, sayBytes)
+		copy(say, replies[s.t.me][:splitPlaces])
+		return s.sayPlaces(say), nil
+	}
 	s.made = make([]*Team, len(s.sets))
 	for i, set := range s.sets {
 		if s.places[i] == 0 {
@@ -214,14 +277,33 @@ func (s *splitting) next(replies [][]byte) ([]byte, error) {
 			r := replies[s.t.set.Rank(pe)]
 			places[rank] = placeAt(binary.LittleEndian.Uint64(r[splitPlaces+8*i:]), set.Size())
 		}
-		made, err := s.t.w.newTeam(set, places)
+		made, err := s.t.w.newTeam(set, places, s.marks[i].index())
 		if err != nil {
 			return nil, err
 		}
 		s.made[i] = made
-		s.places[i] = 0 // the team owns it now
+		s.places[i], s.marks[i].of = 0, nil // the team owns it now
 	}
-	return nil, nil
+	for _, r := range replies {
+		if r[splitDevice] == 0 {
+			return nil, nil
+		}
+	}
+	return s.place(replies[s.t.me]), nil
+}
+
+// place tells kernels of the new teams, and words a last round: no member queues a kernel before all have done so.
+func (s *splitting) place(asked []byte) []byte {
+	s.placed = true
+	say := make([]byte, sayBytes)
+	copy(say, asked[:splitPlaces])
+	for _, t := range s.made {
+		if t != nil && s.err == nil {
+			s.err = s.t.w.device().admit(t)
+		}
+	}
+	binary.LittleEndian.PutUint32(say[splitStatus:], uint32(int32(status.Of(s.err))))
+	return say
 }
 
 func (s *splitting) check(replies [][]byte) error {
@@ -235,7 +317,7 @@ func (s *splitting) check(replies [][]byte) error {
 			if rank == s.t.me {
 				return s.err
 			}
-			return status.At(code, s.op, s.t.pes[rank], "it has no room for another team's control block; destroy teams or raise SHMEM_SCRATCH_SIZE there")
+			return status.At(code, s.op, s.t.pes[rank], "it has no room for another team; destroy teams or raise SHMEM_SCRATCH_SIZE there (its own error says more)")
 		}
 	}
 	return nil

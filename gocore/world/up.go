@@ -12,7 +12,6 @@ import (
 	"goshmem/gocore/bootstrap"
 	"goshmem/gocore/coll"
 	"goshmem/gocore/config"
-	"goshmem/gocore/heap"
 	"goshmem/gocore/hot"
 	"goshmem/gocore/liveness"
 	"goshmem/gocore/segment"
@@ -38,6 +37,10 @@ func New(ctx context.Context, o Options) (*World, error) {
 		w.tearDown()
 		return nil, err
 	}
+	if err := w.openWithWorld(ctx); err != nil { // all PEs fail alike
+		_ = w.Finalize(5 * time.Second) // the first failure is the one to report
+		return nil, err
+	}
 	w.upAfter = time.Since(w.began)
 	return w, nil
 }
@@ -48,7 +51,10 @@ func prepare(o Options) (*World, error) {
 	if o.HeapBytes > 0 {
 		given["SHMEM_SYMMETRIC_SIZE"] = strconv.FormatUint(o.HeapBytes, 10)
 	}
-	for name, v := range map[string]string{"SHMEM_TRANSPORT": o.Transport, "SHMEM_INTERFACE": o.Interface} {
+	if o.DeviceBytes > 0 {
+		given["SHMEM_DEVICE_SIZE"] = strconv.FormatUint(o.DeviceBytes, 10)
+	}
+	for name, v := range map[string]string{"SHMEM_TRANSPORT": o.Transport, "SHMEM_INTERFACE": o.Interface, "SHMEM_DEVICE": o.Device} {
 		if v != "" {
 			given[name] = v
 		}
@@ -57,12 +63,15 @@ func prepare(o Options) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := parseSpec(cfg.Device); err != nil {
+		return nil, err
+	}
 	w := &World{cfg: cfg, label: o.Label, timeout: o.Timeout, began: time.Now(), closed: make(chan struct{}),
 		completed: newCompletions(), teams: map[*Team]bool{}, loose: map[*lane]bool{}}
 	if w.timeout == 0 {
 		w.timeout = cfg.Timeout
 	}
-	w.blocks.byOff = map[uint64]*Block{}
+	w.blocks.byOff = map[spot]*Block{}
 	w.ctx, w.cancel = context.WithCancelCause(context.Background())
 	w.engine = newEngine(w)
 	return w, nil
@@ -119,7 +128,7 @@ func (w *World) layOwn(secret []byte, in *intro) error {
 		return err
 	}
 	w.seg, w.segs[w.me] = seg, seg
-	w.heap = heap.New(seg.Geo.HeapLen)
+	w.host = newArena(seg, seg.Geo.HeapOff, seg.Geo.HeapLen, baseOf(seg.Bytes())+uintptr(seg.Geo.HeapOff), "SHMEM_SYMMETRIC_SIZE", w.wipeHost)
 	w.scratch = newScratch(seg)
 	w.stages = coll.NewStages(w.scratch)
 	if w.leaveOff, w.leaves, err = w.scratch.Alloc(8 * uint64(w.n)); err != nil {

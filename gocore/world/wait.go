@@ -10,15 +10,16 @@ import (
 
 // waiting is a wait of this PE for a word of its own memory to be changed by whoever.
 type waiting struct {
-	w       *World
-	word    uintptr
-	width   int
-	cmp     hot.Cmp
-	value   uint64
-	state   hot.Wait
-	began   int64
-	timeout int64
-	since   int // deaths before it began
+	w        *World
+	word     uintptr
+	width    int
+	cmp      hot.Cmp
+	value    uint64
+	state    hot.Wait
+	began    int64
+	timeout  int64
+	deadline int64
+	since    int // deaths before it began
 }
 
 var cmpNames = [...]string{"==", "!=", ">", ">=", "<", "<="}
@@ -31,7 +32,11 @@ func (w *World) CheckWord(op string, word uintptr, width, cmp int) error {
 	if cmp < 0 || cmp >= len(cmpNames) {
 		return status.New(status.InvalidArgument, op, "comparison %d is none of GSHMEM_CMP_EQ to GSHMEM_CMP_LE", cmp)
 	}
-	if _, err := w.addr(op, word, uint64(width), w.me); err != nil {
+	if x := w.device(); x.symmetric(word, 0) {
+		if _, err := x.twin(op, word, uint64(width), w.me); err != nil {
+			return err
+		}
+	} else if _, err := w.addr(op, word, uint64(width), w.me); err != nil {
 		return err
 	}
 	if word%uintptr(width) != 0 {
@@ -52,11 +57,16 @@ func (w *World) WaitUntil(word uintptr, width int, signed bool, cmp int, value u
 	if timeout == Default {
 		timeout = int64(w.timeout)
 	}
-	m := &waiting{w: w, word: word, width: width, cmp: hot.Cmp(cmp), value: value, began: hot.Now(), timeout: timeout, since: w.deathsSoFar()}
+	m := &waiting{w: w, word: word, width: width, cmp: hot.Cmp(cmp), value: value, began: hot.Now(), timeout: timeout,
+		deadline: deadlineAfter(timeout), since: w.deathsSoFar()}
 	if signed {
 		m.cmp |= hot.Signed
 	}
-	m.state.Reset(deadlineAfter(timeout))
+	if x := w.device(); x.symmetric(word, 0) {
+		m.value = widen(value, width, signed)
+		return w.startLoose(&lookout{waiting: *m, x: x, pause: firstPause}, How{}, slice), nil
+	}
+	m.state.Reset(m.deadline)
 	return w.startLoose(m, How{}, slice), nil
 }
 

@@ -3,11 +3,11 @@ package world
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"goshmem/gocore/coll"
 	"goshmem/gocore/config"
-	"goshmem/gocore/heap"
 	"goshmem/gocore/hot"
 	"goshmem/gocore/liveness"
 	"goshmem/gocore/message"
@@ -51,8 +51,10 @@ type World struct {
 
 	completed *completions
 
-	heapMu sync.Mutex
-	heap   *heap.Heap // guarded by heapMu; nothing else is locked while it is held
+	host  *arena                      // of host memory
+	accel atomic.Pointer[accelerator] // nil without a device; once there it stays until the world's end
+	noDev atomic.Pointer[string]      // why there is no device
+	marks indexes                     // numbers of teams on devices
 
 	gate   gate // who is at work here; the end waits for them
 	blocks ledger
@@ -150,6 +152,9 @@ func (w *World) died(pe int, _ error) {
 	w.deaths = append(w.deaths, death{pe, w.left(pe)}) // the end of a PE that has finalized is news to nobody
 	w.lifeMu.Unlock()
 	w.hot.MarkDead(pe)
+	if x := w.device(); x != nil && !w.left(pe) {
+		x.fail(w.monitor.Dead(pe))
+	}
 }
 
 // lanes lists what the engine looks at.

@@ -16,6 +16,7 @@ FOREVER = -1
 ASYNC = 1
 NOTIFY = 2
 ZERO = 1
+ON_DEVICE = 4
 
 ANY_SOURCE = -1
 ANY_TAG = -(2**63)
@@ -65,6 +66,7 @@ ATOMIC: Dict[str, int] = {
     "A_XOR": 9,
 }
 SIGNAL: Dict[str, int] = {"SIGNAL_SET": 0, "SIGNAL_ADD": 1}
+MEMORY: Dict[str, int] = {"MEMORY_OTHER": 0, "MEMORY_HOST": 1, "MEMORY_DEVICE": 2, "MEMORY_ON_DEVICE": 3}
 COMPARE: Dict[str, int] = {"CMP_EQ": 0, "CMP_NE": 1, "CMP_GT": 2, "CMP_GE": 3, "CMP_LT": 4, "CMP_LE": 5}
 COLLECTIVE: Dict[str, int] = {
     "BARRIER": 1,
@@ -186,6 +188,27 @@ PROTOTYPES: Dict[str, str] = {
     "gshmem_gather": "i32: u64 ptr ptr u64 i32",
     "gshmem_scatter": "i32: u64 ptr ptr u64 i32",
     "gshmem_reduce_supported": "i32: i32 i32",
+    "gshmem_device_open_start": "i32: u64 str u64 i64 i64 ptr",
+    "gshmem_device_open": "i32: u64 str u64 i64",
+    "gshmem_device_health": "i32: u64",
+    "gshmem_device_stats": "i32: u64 ptr",
+    "gshmem_device_state": "i32: u64 ptr",
+    "gshmem_team_index": "i32: u64 ptr",
+    "gshmem_kind_of": "i32: u64 ptr ptr",
+    "gshmem_stream_create": "i32: u64 ptr",
+    "gshmem_stream_destroy": "i32: u64 ptr",
+    "gshmem_stream_join": "i32: u64 ptr ptr",
+    "gshmem_stream_wait_start": "i32: u64 ptr i64 i64 ptr",
+    "gshmem_stream_wait": "i32: u64 ptr i64",
+    "gshmem_copy_on_stream": "i32: u64 ptr ptr u64 ptr",
+    "gshmem_put_on_stream": "i32: u64 ptr ptr u64 i32 ptr",
+    "gshmem_get_on_stream": "i32: u64 ptr ptr u64 i32 ptr",
+    "gshmem_put_signal_on_stream": "i32: u64 ptr ptr u64 ptr i32 i32 i32 ptr",
+    "gshmem_signal_on_stream": "i32: u64 ptr i32 i32 i32 ptr",
+    "gshmem_signal_wait_on_stream": "i32: u64 ptr i32 i32 ptr",
+    "gshmem_quiet_on_stream": "i32: u64 ptr",
+    "gshmem_barrier_on_stream": "i32: u64 ptr",
+    "gshmem_collective_on_stream": "i32: u64 i32 ptr ptr u64 i32 i32 i32 ptr",
     "gshmem_send": "i32: u64 ptr u64 i32 i64 u32 i64 i64 ptr",
     "gshmem_recv": "i32: u64 ptr u64 i32 i64 u32 i64 i64 ptr",
 }
@@ -204,6 +227,8 @@ OPTIONS: Dict[str, str] = {
     "transport": "str",
     "interface": "str",
     "label": "str",
+    "device": "str",
+    "device_bytes": "u64",
 }
 HEAP_STAT: Dict[str, str] = {
     "size": "u64",

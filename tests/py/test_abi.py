@@ -56,7 +56,7 @@ def enumerators() -> dict:
 
 def test_every_enumerator_has_the_value_of_the_header():
     ours = {}
-    for table in (_abi.STATUS, _abi.ATOMIC, _abi.SIGNAL, _abi.COMPARE, _abi.COLLECTIVE, _abi.DTYPE, _abi.REDUCE):
+    for table in (_abi.STATUS, _abi.ATOMIC, _abi.SIGNAL, _abi.MEMORY, _abi.COMPARE, _abi.COLLECTIVE, _abi.DTYPE, _abi.REDUCE):
         ours.update(table)
     assert ours == enumerators()
 
@@ -69,6 +69,7 @@ def test_every_enumerator_has_the_value_of_the_header():
         ("ASYNC", _abi.ASYNC),
         ("NOTIFY", _abi.NOTIFY),
         ("ZERO", _abi.ZERO),
+        ("ON_DEVICE", _abi.ON_DEVICE),
         ("ANY_SOURCE", _abi.ANY_SOURCE),
     ],
 )

@@ -159,7 +159,7 @@ func TestRequestsThatOutliveTheirWorld(t *testing.T) {
 	for _, transport := range []string{"shm", "tcp"} {
 		worlds := shmemtest.Up(t, 2, world.Options{Transport: transport})
 		w := worlds[0]
-		word, err := w.AllocLocal(64, 0, true)
+		word, err := w.AllocLocal(64, 0, world.Want{Zero: true})
 		require.NoError(t, err)
 		wait, err := w.WaitUntil(word.Address(), 8, false, 0, 1, -1, 0)
 		require.NoError(t, err)
@@ -188,7 +188,7 @@ func TestFinalizeUnderWorkingThreads(t *testing.T) {
 			worlds := shmemtest.Up(t, 2, world.Options{Transport: transport})
 			var work sync.WaitGroup
 			for _, w := range worlds {
-				b, err := w.AllocLocal(1<<16, 0, true)
+				b, err := w.AllocLocal(1<<16, 0, world.Want{Zero: true})
 				require.NoError(t, err)
 				for i := range 4 {
 					work.Add(1)

@@ -50,7 +50,7 @@ func barrier(t *world.Team) error {
 }
 
 func alloc(t *world.Team, bytes, align uint64) (*world.Block, error) {
-	r, block, err := t.Alloc(bytes, align, true, world.Default, -1)
+	r, block, err := t.Alloc(bytes, align, world.Want{Zero: true}, world.Default, -1)
 	if err := do(r, err); err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func TestOverlappingTeamsAgreeOnOffsets(t *testing.T) {
 				}
 			}
 			if w.Me() == 1 {
-				if _, err := w.AllocLocal(12345, 0, false); err != nil {
+				if _, err := w.AllocLocal(12345, 0, world.Want{}); err != nil {
 					return err
 				}
 			}

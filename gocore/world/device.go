@@ -1,0 +1,367 @@
+package world
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"goshmem/gocore/device"
+	"goshmem/gocore/device/host"
+	"goshmem/gocore/heap"
+	"goshmem/gocore/status"
+)
+
+// accelerator is the device of a world: its symmetric heap, streams, and the state that kernels find the world through.
+//
+//	(none) ──OpenDevice──▶ up ──a PE died, abort──▶ broken: what waits on the device fails, copies go on ──end of the world──▶ closed
+type accelerator struct {
+	w     *World
+	kind  string // "npu", "host"
+	facts device.Facts
+	dev   device.Device
+	heap  device.Heap
+	state device.State // nil where there are no kernels
+	arena *arena
+	aside device.Stream // looks at words and clears memory: never behind a kernel that waits
+	far   []string      // by PE: why its device memory is not mapped, "" where it is
+	near  [][]bool      // near[i][j]: i has mapped j's device memory; the same on all PEs
+
+	bounceMu sync.Mutex // guards what follows, and keeps the copies through it together
+	bounce   uintptr    // device memory through which host memory reaches peers; 0 until first used
+	pinned   uintptr    // host memory that the device reaches; as long
+
+	lookMu sync.Mutex // guards slot
+	slot   uintptr    // pinned host memory that looks are copied to
+
+	mu     sync.Mutex // guards what follows
+	broken error      // why nothing waits on the device any more
+	tails  map[device.Stream]*tail
+	made   map[device.Stream]bool // streams of NewStream, which surely live
+}
+
+const bounceBytes = 1 << 20
+
+// device is the world's device, nil when it has none.
+func (w *World) device() *accelerator { return w.accel.Load() }
+
+// needDevice is the device, or an error that says why there is none and how to get one.
+func (w *World) needDevice(op string) (*accelerator, error) {
+	if x := w.device(); x != nil {
+		return x, nil
+	}
+	return nil, status.New(status.Unsupported, op, "this world has no device (%s); ask for one with init's device, SHMEM_DEVICE or gshmem_device_open", w.whyNoDevice())
+}
+
+func (w *World) whyNoDevice() string {
+	if why := w.noDev.Load(); why != nil {
+		return *why
+	}
+	return "none was asked for"
+}
+
+// spec is which device is wanted.
+type spec struct {
+	text string
+	kind string // "none", "npu", "host"
+	auto bool   // none is fine as well
+	id   int    // -1: choose
+}
+
+func parseSpec(text string) (spec, error) {
+	s := spec{text: text, kind: strings.ToLower(strings.TrimSpace(text)), id: -1}
+	if name, id, ok := strings.Cut(s.kind, ":"); ok {
+		n, err := strconv.Atoi(id)
+		if err != nil || n < 0 {
+			return s, badSpec(text)
+		}
+		s.kind, s.id = name, n
+	}
+	switch s.kind {
+	case "auto":
+		s.kind, s.auto = "npu", true
+	case "":
+		s.kind = "none"
+	case "none", "npu", "host":
+	default:
+		return s, badSpec(text)
+	}
+	return s, nil
+}
+
+func badSpec(text string) error {
+	return status.New(status.BadConfig, "device", "device %q is none of none, npu, npu:NUMBER, auto, host (SHMEM_DEVICE, or init's device)", text)
+}
+
+// open makes the device of this process; nothing of it is shared yet. What it made is closed again when it fails.
+func (w *World) openAccelerator(s spec, bytes uint64) (*accelerator, error) {
+	x := &accelerator{w: w, kind: s.kind, tails: map[device.Stream]*tail{}, made: map[device.Stream]bool{}, far: make([]string, w.n)}
+	var err error
+	switch s.kind {
+	case "host":
+		x.dev, err = host.Open(host.Options{ID: max(s.id, 0), Late: hostLate()})
+	case "npu":
+		x.dev, err = openNPU(s.id, w.cfg)
+	}
+	if err != nil {
+		return nil, err
+	}
+	x.facts = x.dev.Facts()
+	if err := x.furnish(bytes); err != nil {
+		x.close()
+		return nil, err
+	}
+	return x, nil
+}
+
+// hostLate is how late the pretended device does its work.
+func hostLate() time.Duration {
+	if us, err := strconv.Atoi(os.Getenv("SHMEM_HOST_DEVICE_LATE_US")); err == nil && us > 0 {
+		return time.Duration(us) * time.Microsecond
+	}
+	return 0
+}
+
+func (x *accelerator) furnish(bytes uint64) error {
+	w := x.w
+	var err error
+	if x.heap, err = x.dev.NewHeap(bytes+reservedBytes(w.n), w.me, w.n); err != nil {
+		return err
+	}
+	if x.aside, err = x.dev.NewStream(); err != nil {
+		return err
+	}
+	x.slot, err = x.dev.AllocHost(64)
+	return err
+}
+
+// admitPeers lets the peers map the own heap.
+func (x *accelerator) admitPeers(cards [][]byte) error {
+	for pe, card := range cards {
+		if pe == x.w.me {
+			continue
+		}
+		if err := x.heap.Admit(pe, card); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mapPeers maps the device memory of all peers. Who is out of reach is noted with the reason.
+func (x *accelerator) mapPeers(cards [][]byte) {
+	for pe, card := range cards {
+		if pe == x.w.me {
+			continue
+		}
+		if err := x.heap.Map(pe, card); err != nil {
+			x.far[pe] = err.Error()
+		}
+	}
+}
+
+// settle makes what needs the peers' maps: the state for kernels and the allocator.
+func (x *accelerator) settle() error {
+	first, end, err := x.makeState()
+	if err != nil {
+		return err
+	}
+	x.arena = newArena(x.heap, first, end-first, x.heap.Base(x.w.me)+uintptr(first), "SHMEM_DEVICE_SIZE", x.wipe)
+	return nil
+}
+
+// wipe clears parts of the heap and waits until they are clear.
+func (x *accelerator) wipe(dirty []heap.Range) error {
+	for _, d := range dirty {
+		if err := x.dev.Clear(x.arena.low+uintptr(d.Off), d.Len, x.aside); err != nil {
+			return err
+		}
+	}
+	ctx, stop := x.w.bounded(Default)
+	defer stop()
+	return x.dev.Wait(ctx, x.aside)
+}
+
+// withoutKernels does without them because a PE has none.
+func (x *accelerator) withoutKernels(pe int) {
+	if x.state == nil {
+		return
+	}
+	if err := x.state.Close(); err != nil {
+		x.w.logf("device: closing the state for kernels: %v", err)
+	}
+	x.state = nil
+	x.facts.Kernels = fmt.Sprintf("not used, because PE %d has none (here: %s)", pe, x.facts.Kernels)
+}
+
+// window is where memory of devices may lie in this process: the addresses that runtimes give to devices (16 to 24 TiB on Ascend) and the
+// heaps' surroundings. Host memory in it only takes a slower way.
+func (x *accelerator) window() (low uintptr, span uint64) {
+	if x.kind == "host" {
+		return 0, ^uint64(0) // its memory lies among the host's
+	}
+	const tib = uint64(1) << 40
+	first, end := 16*tib, 24*tib
+	for pe := range x.w.n {
+		if at := uint64(x.heap.Base(pe)); at != 0 {
+			first, end = min(first, at&^(tib-1)), max(end, (at+x.heap.Size()+tib-1)&^(tib-1))
+		}
+	}
+	return uintptr(first), end - first
+}
+
+// fail breaks the device once: waits of kernels end, later ones are refused with this reason.
+func (x *accelerator) fail(why error) {
+	x.mu.Lock()
+	first := x.broken == nil
+	if first {
+		x.broken = why
+	}
+	x.mu.Unlock()
+	if !first || x.state == nil {
+		return
+	}
+	if err := x.state.Abort(int32(status.Of(why))); err != nil {
+		x.w.logf("device: ending the waits of kernels failed: %v", err)
+	}
+}
+
+// health is why nothing waits on the device any more, nil while it works.
+func (x *accelerator) health() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.broken
+}
+
+// DeviceHealth is why on-stream operations that wait are refused, nil while they work.
+func (w *World) DeviceHealth() error {
+	x, err := w.needDevice("device_health")
+	if err != nil {
+		return err
+	}
+	return x.health()
+}
+
+// finish waits for the work on the library's streams before the peers' memory goes. Streams of others may be gone already: who queued
+// something there waits for it before the world ends.
+func (x *accelerator) finish(timeout time.Duration) {
+	ctx, stop := context.Background(), context.CancelFunc(func() {})
+	if timeout >= 0 {
+		ctx, stop = context.WithTimeout(ctx, timeout)
+	}
+	defer stop()
+	for _, s := range append(x.busy(), device.Own, x.aside) {
+		if err := x.dev.Wait(ctx, s); err != nil {
+			x.w.logf("finalize: stream %#x of the device: %v", uintptr(s), err)
+		}
+	}
+}
+
+// close gives everything back, in reverse. Errors have no reader any more but the log.
+func (x *accelerator) close() {
+	note := func(what string, err error) {
+		if err != nil {
+			x.w.logf("closing the device: %s: %v", what, err)
+		}
+	}
+	if x.state != nil {
+		note("state", x.state.Close())
+	}
+	if x.bounce != 0 {
+		note("staging", x.dev.Free(x.bounce))
+		note("pinned staging", x.dev.FreeHost(x.pinned))
+	}
+	if x.slot != 0 {
+		note("pinned memory", x.dev.FreeHost(x.slot))
+	}
+	if x.aside != 0 {
+		note("stream", x.dev.FreeStream(x.aside))
+	}
+	if x.heap != nil {
+		note("heap", x.heap.Close())
+	}
+	note("device", x.dev.Close())
+}
+
+// symmetric says whether an address is in this PE's part of the symmetric heap on the device.
+func (x *accelerator) symmetric(at uintptr, n uint64) bool { return x != nil && x.arena.covers(at, n) }
+
+// holds says whether an address is memory of the device.
+func (x *accelerator) holds(at uintptr) bool { return x != nil && at != 0 && x.dev.Holds(at) }
+
+// twin is where a PE's copy of [at, at+n) is mapped here.
+func (x *accelerator) twin(op string, at uintptr, n uint64, pe int) (uintptr, error) {
+	if err := x.w.usable(op); err != nil {
+		return 0, err
+	}
+	if err := x.w.CheckPE(op, pe); err != nil {
+		return 0, err
+	}
+	if !x.arena.covers(at, n) {
+		return 0, status.New(status.NotSymmetric, op, "[%#x, +%d) is not inside this PE's symmetric heap on the device [%#x, +%d)", at, n, x.arena.low, x.arena.size)
+	}
+	base := x.heap.Base(pe)
+	if base == 0 {
+		return 0, status.At(status.Unsupported, op, pe, "its device memory is not mapped here (%s); use symmetric host memory, which any peer reaches", x.far[pe])
+	}
+	return base + uintptr(x.arena.off) + (at - x.arena.low), nil
+}
+
+// reaches says whether all members of a team have mapped each other's device memory; the same answer on all of them.
+func (x *accelerator) reaches(t *Team) error {
+	for _, a := range t.pes {
+		for _, b := range t.pes {
+			if a != b && !x.near[a][b] {
+				return status.At(status.Unsupported, "", b, "PE %d has not mapped its device memory; use the collectives on host memory", a)
+			}
+		}
+	}
+	return nil
+}
+
+// DeviceStats is the present use of this PE's heap on the device.
+func (w *World) DeviceStats() (HeapStat, error) {
+	x, err := w.needDevice("device_stats")
+	if err != nil {
+		return HeapStat{}, err
+	}
+	return w.statsOf(x.arena), nil
+}
+
+// The kinds of memory an address can be of; the numbers are those of gshmem.h (GSHMEM_MEMORY_*).
+const (
+	MemoryOther = iota
+	MemoryHost
+	MemoryDevice
+	MemoryOnDevice
+)
+
+// KindOf says what an address is: symmetric memory of the host or of the device, other memory of the device, or anything else.
+func (w *World) KindOf(at uintptr) int {
+	x := w.device()
+	switch {
+	case w.host.covers(at, 0):
+		return MemoryHost
+	case x.symmetric(at, 0):
+		return MemoryDevice
+	case x.holds(at):
+		return MemoryOnDevice
+	}
+	return MemoryOther
+}
+
+func (x *accelerator) String() string {
+	return fmt.Sprintf("%s %d (%s)", x.facts.Name, x.facts.ID, x.kind)
+}
+
+// DeviceState is the device address of the state that kernels take first, 0 without kernels.
+func (w *World) DeviceState() (uintptr, error) {
+	x, err := w.needDevice("device_state")
+	if err != nil || x.state == nil {
+		return 0, err
+	}
+	return x.state.Address(), nil
+}

@@ -1,0 +1,289 @@
+package world
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"goshmem/gocore/status"
+)
+
+// How a world gets its device. All PEs do it together, in the lane of the world team: each opens its own device, all tell each
+// other how that went and how their heap is mapped, each maps the peers', and all tell each other again. Every PE sees the same
+// words, so all get a device or none does, with the same reason.
+
+// hello is what a PE tells first; mapped what it tells when it has mapped the others.
+type hello struct {
+	Kind    string `json:"kind"`
+	Auto    bool   `json:"auto"`
+	Bytes   uint64 `json:"bytes"`
+	Card    []byte `json:"card,omitempty"`
+	Trouble string `json:"trouble,omitempty"`
+	Code    int32  `json:"code,omitempty"`
+}
+
+type mapped struct {
+	Kernels bool   `json:"kernels,omitempty"`
+	Near    []bool `json:"near,omitempty"`
+	Trouble string `json:"trouble,omitempty"`
+	Code    int32  `json:"code,omitempty"`
+}
+
+// OpenDevice gives the world a device: "npu", "npu:2", "auto", "host", or "none", which does nothing. bytes is the size of the symmetric
+// heap on each device (0: SHMEM_DEVICE_SIZE). Collective over the world. With "auto" it succeeds without a device when some PE has none.
+func (w *World) OpenDevice(text string, bytes uint64, timeout int64, slice time.Duration) (*Request, error) {
+	const op = "device_open"
+	s, err := parseSpec(text)
+	if err != nil {
+		return nil, err
+	}
+	if x := w.device(); x != nil && (x.kind == s.kind || s.kind == "none") {
+		return Background(nil, func() error { return nil }), nil // all PEs have it, so all are here
+	} else if x != nil {
+		return nil, status.New(status.InvalidArgument, op, "this world has %s already, and a world has one device", x)
+	}
+	if s.kind == "none" {
+		return Background(nil, func() error { return nil }), nil
+	}
+	if bytes == 0 {
+		bytes = w.cfg.DeviceSize
+	}
+	o := &opening{w: w, spec: s, bytes: bytes}
+	return w.world.talk(kindDevice, timeout, slice, &talk{first: o.first, next: o.next, undo: o.undo})
+}
+
+// opening is one PE's part in it: rounds of telling, with a step of its own after each.
+type opening struct {
+	w     *World
+	spec  spec
+	bytes uint64
+	x     *accelerator
+	own   error // what went wrong here
+	post  *post
+	step  int
+	cards [][]byte
+}
+
+func (o *opening) first() []byte {
+	h := hello{Kind: o.spec.kind, Auto: o.spec.auto, Bytes: o.bytes}
+	if o.x, o.own = o.w.openAccelerator(o.spec, o.bytes); o.own != nil {
+		h.Trouble, h.Code = o.own.Error(), int32(status.Of(o.own))
+	} else {
+		h.Card = o.x.heap.Card()
+	}
+	return o.tell(h)
+}
+
+func (o *opening) tell(v any) []byte {
+	o.post = newPost(o.w.n, v)
+	return o.post.say()
+}
+
+func (o *opening) next(replies [][]byte) ([]byte, error) {
+	if !o.post.take(replies) {
+		return o.post.say(), nil
+	}
+	steps := []func() ([]byte, error){o.introduced, o.admitted, o.connected, o.complete}
+	o.step++
+	say, err := steps[o.step-1]()
+	if err != nil {
+		o.undo()
+	}
+	return say, err
+}
+
+// introduced looks at what all have, and lets the peers map the own heap.
+func (o *opening) introduced() ([]byte, error) {
+	all := make([]hello, o.w.n)
+	for pe := range all {
+		if err := o.post.read(pe, &all[pe]); err != nil {
+			return nil, err
+		}
+	}
+	if err := sameWish(all); err != nil {
+		return nil, err
+	}
+	for pe, h := range all {
+		if h.Trouble == "" {
+			o.cards = append(o.cards, h.Card)
+			continue
+		}
+		if h.Auto {
+			o.without(pe, h.Trouble)
+			return nil, nil
+		}
+		return nil, o.word(pe, h.Code, h.Trouble)
+	}
+	return o.tell(o.result(o.x.admitPeers(o.cards))), nil
+}
+
+// admitted maps the peers, now that all have let all.
+func (o *opening) admitted() ([]byte, error) {
+	if _, err := o.results(); err != nil {
+		return nil, err
+	}
+	o.x.mapPeers(o.cards)
+	m := o.result(o.x.settle())
+	m.Kernels = o.x.hasKernels()
+	for pe := range o.w.n {
+		m.Near = append(m.Near, o.x.far[pe] == "")
+	}
+	return o.tell(m), nil
+}
+
+// connected tells kernels of the teams there are. Without kernels on some PE, all do without.
+func (o *opening) connected() ([]byte, error) {
+	all, err := o.results()
+	if err != nil {
+		return nil, err
+	}
+	for pe, m := range all {
+		o.x.near = append(o.x.near, m.Near)
+		if !m.Kernels {
+			o.x.withoutKernels(pe)
+		}
+	}
+	return o.tell(o.result(o.w.placeTeams(o.x))), nil
+}
+
+// complete opens the device to everybody here.
+func (o *opening) complete() ([]byte, error) {
+	if _, err := o.results(); err != nil {
+		return nil, err
+	}
+	low, span := o.x.window()
+	if err := o.w.hot.OpenDevice(o.x.arena.low, o.x.arena.size, low, span); err != nil {
+		return nil, err // the table of this world is as full on every PE
+	}
+	o.w.accel.Store(o.x)
+	for pe := range o.w.n {
+		if err := o.w.monitor.Dead(pe); err != nil && !o.w.left(pe) {
+			o.x.fail(err) // it died while this went on
+		}
+	}
+	o.x = nil
+	return nil, nil
+}
+
+// result words how a step went here.
+func (o *opening) result(err error) mapped {
+	o.own = err
+	if err == nil {
+		return mapped{}
+	}
+	return mapped{Trouble: err.Error(), Code: int32(status.Of(err))}
+}
+
+// results is what all said, or the first trouble in it.
+func (o *opening) results() ([]mapped, error) {
+	all := make([]mapped, o.w.n)
+	for pe := range all {
+		if err := o.post.read(pe, &all[pe]); err != nil {
+			return nil, err
+		}
+		if all[pe].Trouble != "" {
+			return nil, o.word(pe, all[pe].Code, all[pe].Trouble)
+		}
+	}
+	return all, nil
+}
+
+func (o *opening) word(pe int, code int32, trouble string) error {
+	if pe == o.w.me {
+		return o.own
+	}
+	return status.At(status.Code(code), "device_open", pe, "it could not open its device: %s", trouble)
+}
+
+// without ends the opening without a device, as "auto" allows.
+func (o *opening) without(pe int, why string) {
+	if pe != o.w.me {
+		why = fmt.Sprintf("PE %d has none: %s", pe, why)
+	}
+	o.w.noDev.Store(&why)
+	o.undo()
+}
+
+func (o *opening) undo() {
+	if o.x != nil {
+		o.x.close()
+		o.x = nil
+	}
+}
+
+// sameWish refuses PEs that ask for different devices or sizes.
+func sameWish(all []hello) error {
+	for pe, h := range all {
+		if h.Kind != all[0].Kind || h.Auto != all[0].Auto || h.Bytes != all[0].Bytes {
+			return status.At(status.Mismatch, "device_open", pe, "it asks for device %s with a heap of %d bytes, PE 0 for %s with %d; give every PE the same SHMEM_DEVICE and SHMEM_DEVICE_SIZE",
+				h.wish(), h.Bytes, all[0].wish(), all[0].Bytes)
+		}
+	}
+	return nil
+}
+
+func (h hello) wish() string {
+	if h.Auto {
+		return "auto"
+	}
+	return h.Kind
+}
+
+// openWithWorld is OpenDevice as the last step of coming up. ctx can call it off.
+func (w *World) openWithWorld(ctx context.Context) error {
+	r, err := w.OpenDevice(w.cfg.Device, 0, -1, 0)
+	if err != nil {
+		return err
+	}
+	for {
+		if ended, err := r.Wait(50 * time.Millisecond); ended {
+			return err
+		}
+		if ctx.Err() != nil {
+			r.Release()
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// post is an all-gather of words of any length over the rounds of a talk. Each piece begins with how long the whole is.
+type post struct {
+	mine []byte
+	all  [][]byte
+	want []uint32
+	sent int
+}
+
+const postHead = 4
+
+func newPost(n int, v any) *post {
+	return &post{mine: marshal(v), all: make([][]byte, n), want: make([]uint32, n)}
+}
+
+func (p *post) say() []byte {
+	say := make([]byte, sayBytes)
+	binary.LittleEndian.PutUint32(say, uint32(len(p.mine)))
+	p.sent += copy(say[postHead:], p.mine[min(p.sent, len(p.mine)):])
+	return say
+}
+
+// take notes a round; true when everybody's words are complete, which all find in the same round.
+func (p *post) take(replies [][]byte) bool {
+	done := true
+	for pe, r := range replies {
+		p.want[pe] = binary.LittleEndian.Uint32(r)
+		left := int(p.want[pe]) - len(p.all[pe])
+		p.all[pe] = append(p.all[pe], r[postHead:postHead+min(left, len(r)-postHead)]...)
+		done = done && len(p.all[pe]) >= int(p.want[pe])
+	}
+	return done
+}
+
+func (p *post) read(pe int, v any) error {
+	if err := json.Unmarshal(p.all[pe], v); err != nil {
+		return &status.Error{Code: status.Internal, Op: "device_open", PE: pe, Detail: "its words cannot be read", Err: err}
+	}
+	return nil
+}

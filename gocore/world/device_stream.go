@@ -1,0 +1,421 @@
+package world
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"goshmem/gocore/device"
+	"goshmem/gocore/fabric"
+	"goshmem/gocore/hot"
+	"goshmem/gocore/status"
+)
+
+// Operations in the order of a stream. They return when they are queued; how they went is told by the next wait for the stream. A
+// side in host memory makes a call wait for the stream instead.
+
+// tail is what this package has queued on a stream since it was last waited for.
+type tail struct {
+	ops   []string // the last few names
+	waits bool     // some of them wait for peers
+	began time.Time
+	err   error // of a host function
+}
+
+const tailNames = 8
+
+// note says that an operation was queued; waits: it waits for peers.
+func (x *accelerator) note(s device.Stream, op string, waits bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	t := x.tails[s]
+	if t == nil {
+		t = &tail{began: time.Now()}
+		x.tails[s] = t
+	}
+	t.waits = t.waits || waits
+	if t.ops = append(t.ops, op); len(t.ops) > tailNames {
+		t.ops = t.ops[1:]
+	}
+}
+
+// noteError keeps the first failure of a host function for whoever waits for the stream.
+func (x *accelerator) noteError(s device.Stream, err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if t := x.tails[s]; t != nil && t.err == nil {
+		t.err = err
+	}
+}
+
+// hasWork says whether something was queued on a stream that nobody has waited for.
+func (x *accelerator) hasWork(s device.Stream) bool {
+	if x == nil {
+		return false
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.tails[s] != nil
+}
+
+// busy lists the streams of NewStream with work that nobody has waited for.
+func (x *accelerator) busy() []device.Stream {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var all []device.Stream
+	for s := range x.tails {
+		if x.made[s] {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// wait waits for a stream and says how what was queued there went.
+func (x *accelerator) wait(ctx context.Context, op string, s device.Stream) error {
+	x.mu.Lock()
+	t := x.tails[s]
+	delete(x.tails, s)
+	x.mu.Unlock()
+	behind := x.w.teamsOn(s)
+	err := x.dev.Wait(ctx, s)
+	if ctx.Err() != nil && err != nil {
+		x.keep(s, t)
+		return x.gaveUp(ctx, op, s, t, err)
+	}
+	x.w.streamIdle(behind)
+	if t == nil {
+		return err
+	}
+	x.mu.Lock()
+	broken, own := x.broken, t.err
+	x.mu.Unlock()
+	switch {
+	case broken != nil && t.waits:
+		return status.Wrap(status.Of(broken), op, broken, "%s on stream %#x did not end in order; what it wrote must not be used", strings.Join(t.ops, ", "), uintptr(s))
+	case own != nil:
+		return own
+	}
+	return err
+}
+
+// keep puts back what was queued before a wait that gave up.
+func (x *accelerator) keep(s device.Stream, t *tail) {
+	if t == nil {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if later := x.tails[s]; later != nil {
+		t.ops, t.waits = append(t.ops, later.ops...), t.waits || later.waits
+	}
+	x.tails[s] = t
+}
+
+// gaveUp words a wait that ended before the stream did.
+func (x *accelerator) gaveUp(ctx context.Context, op string, s device.Stream, t *tail, err error) error {
+	if c := status.Of(context.Cause(ctx)); c == status.Aborted || c == status.Finalized {
+		return context.Cause(ctx)
+	}
+	what := "nothing of ours"
+	if t != nil {
+		what = strings.Join(t.ops, ", ") + " (since " + time.Since(t.began).Round(time.Millisecond).String() + ")"
+	}
+	return status.Wrap(status.Of(err), op, err, "stream %#x has not come to its end; queued there: %s", uintptr(s), what)
+}
+
+// waits refuses operations that would wait on a broken device.
+func (x *accelerator) waits(op string) error {
+	if err := x.w.usable(op); err != nil {
+		return err
+	}
+	if err := x.health(); err != nil {
+		return status.Wrap(status.Of(err), op, err, "operations of this world that wait on the device are over; copies go on")
+	}
+	return nil
+}
+
+// onStream begins a call of this file.
+func (w *World) onStream(op string) (*accelerator, func(), error) {
+	x, err := w.needDevice(op)
+	if err == nil {
+		err = w.enter(op)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return x, w.exit, nil
+}
+
+// PutOnStream and GetOnStream are put and get in the order of a stream.
+func (w *World) PutOnStream(dst, src uintptr, n uint64, pe int, s device.Stream) error {
+	const op = "put_on_stream"
+	x, done, err := w.onStream(op)
+	if err != nil {
+		return err
+	}
+	defer done()
+	ctx, stop := w.bounded(Default)
+	defer stop()
+	if x.symmetric(dst, 0) {
+		return x.put(ctx, op, s, dst, src, n, pe)
+	}
+	if err := x.settled(ctx, op, s); err != nil { // to a host heap
+		return err
+	}
+	return w.PutAny(dst, src, n, pe, false)
+}
+
+// GetOnStream is get in the order of a stream.
+func (w *World) GetOnStream(dst, src uintptr, n uint64, pe int, s device.Stream) error {
+	const op = "get_on_stream"
+	x, done, err := w.onStream(op)
+	if err != nil {
+		return err
+	}
+	defer done()
+	ctx, stop := w.bounded(Default)
+	defer stop()
+	if x.symmetric(src, 0) {
+		return x.get(ctx, op, s, dst, src, n, pe)
+	}
+	if err := x.settled(ctx, op, s); err != nil {
+		return err
+	}
+	return w.GetAny(dst, src, n, pe, false)
+}
+
+// oneBlock is up to how many bytes one block puts and signals in one launch.
+const oneBlock = 64 << 10
+
+// PutSignalOnStream puts and then updates a signal word of 4 bytes at the same PE, in the order of a stream.
+func (w *World) PutSignalOnStream(dst, src uintptr, n uint64, sig uintptr, value int32, op, pe int, s device.Stream) error {
+	const name = "put_signal_on_stream"
+	x, done, err := w.onStream(name)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := x.checkSignal(name, sig, op, pe); err != nil {
+		return err
+	}
+	if x.state != nil && x.symmetric(sig, 4) && x.symmetric(dst, n) && n > 0 && n <= oneBlock && x.holds(src) {
+		if _, err := x.twin(name, dst, n, pe); err != nil {
+			return err
+		}
+		x.note(s, name, false)
+		return x.launchOn("gshmem_k_put_signal", 1, s, uint64(dst), uint64(src), n, uint64(sig), uint64(int64(value)), uint64(op), uint64(pe), 0)
+	}
+	if n > 0 {
+		if err := w.PutOnStream(dst, src, n, pe, s); err != nil {
+			return err
+		}
+	}
+	return w.SignalOnStream(sig, value, op, pe, s)
+}
+
+// checkSignal refuses a signal that cannot be updated, before anything moves.
+func (x *accelerator) checkSignal(name string, sig uintptr, op, pe int) error {
+	if op != int(fabric.SignalSet) && op != int(fabric.SignalAdd) {
+		return status.New(status.InvalidArgument, name, "signal operation %d is neither GSHMEM_SIGNAL_SET nor GSHMEM_SIGNAL_ADD", op)
+	}
+	if sig%4 != 0 {
+		return status.New(status.Misaligned, name, "signal address %#x is not a multiple of 4", sig)
+	}
+	if !x.symmetric(sig, 0) {
+		_, err := x.w.addr(name, sig, 4, pe)
+		return err
+	}
+	if _, err := x.twin(name, sig, 4, pe); err != nil {
+		return err
+	}
+	if op == int(fabric.SignalAdd) {
+		return x.canAdd(name, 4)
+	}
+	return nil
+}
+
+// SignalOnStream updates a signal word of 4 bytes at a PE, in the order of a stream.
+func (w *World) SignalOnStream(sig uintptr, value int32, op, pe int, s device.Stream) error {
+	const name = "signal_on_stream"
+	x, done, err := w.onStream(name)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := x.checkSignal(name, sig, op, pe); err != nil {
+		return err
+	}
+	if !x.symmetric(sig, 0) {
+		kind := fabric.Set
+		if op == int(fabric.SignalAdd) {
+			kind = fabric.Add
+		}
+		return x.call(name, s, false, func() error {
+			_, err := w.Atomic(sig, fabric.Atomic{Op: kind, Width: 4, Operand: uint64(uint32(value)), NoReply: true}, pe)
+			return err
+		})
+	}
+	if x.state != nil {
+		x.note(s, name, false)
+		return x.launchOn("gshmem_k_signal", 1, s, uint64(sig), uint64(int64(value)), uint64(op), uint64(pe))
+	}
+	ctx, stop := w.bounded(Default)
+	defer stop()
+	return x.putWord(ctx, name, s, sig, uint64(uint32(value)), 4, pe)
+}
+
+// SignalWaitOnStream makes a stream wait until a signal word of this PE compares; what is queued after it comes after the signal.
+func (w *World) SignalWaitOnStream(sig uintptr, cmp int, value int32, s device.Stream) error {
+	const name = "signal_wait_on_stream"
+	x, done, err := w.onStream(name)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := w.CheckWord(name, sig, 4, cmp); err != nil {
+		return err
+	}
+	if err := x.waits(name); err != nil {
+		return err
+	}
+	if x.state != nil && x.symmetric(sig, 4) {
+		x.note(s, name, true)
+		return x.launchOn("gshmem_k_signal_wait", 1, s, uint64(sig), uint64(cmp), uint64(int64(value)), 0)
+	}
+	if x.symmetric(sig, 4) {
+		return status.New(status.Unsupported, name, "a stream waits for device words by a kernel, and there are none (%s); wait with gshmem_wait_until, or for a word in symmetric host memory", x.facts.Kernels)
+	}
+	return x.call(name, s, true, func() error { return ended(w.WaitUntil(sig, 4, true, cmp, uint64(int64(value)), Default, -1)) })
+}
+
+// ended waits for a request to its end.
+func ended(r *Request, err error) error {
+	if err == nil {
+		_, err = r.Wait(-1)
+	}
+	return err
+}
+
+// call queues a host function whose failure is told by the next wait for the stream.
+func (x *accelerator) call(op string, s device.Stream, waits bool, f func() error) error {
+	x.note(s, op, waits)
+	return x.dev.Call(s, func() {
+		if err := f(); err != nil {
+			x.noteError(s, err)
+		}
+	})
+}
+
+// QuietOnStream completes, at every target, what was queued on a stream before.
+func (w *World) QuietOnStream(s device.Stream) error {
+	x, done, err := w.onStream("quiet_on_stream")
+	if err != nil {
+		return err
+	}
+	defer done()
+	x.note(s, "quiet_on_stream", false)
+	if x.state != nil {
+		return x.launchOn("gshmem_k_quiet", 1, s)
+	}
+	return nil // copies are complete in the order of their stream
+}
+
+// CopyOnStream copies memory of this process, of either kind, in the order of a stream. Host memory must stay until the stream was waited
+// for; where the runtime does not know it as pinned, the call waits.
+func (w *World) CopyOnStream(dst, src uintptr, n uint64, s device.Stream) error {
+	x, done, err := w.onStream("copy_on_stream")
+	if err != nil {
+		return err
+	}
+	defer done()
+	if n == 0 {
+		return nil
+	}
+	if !x.holds(dst) && !x.holds(src) {
+		return x.call("copy_on_stream", s, false, func() error {
+			hot.Copy(memoryAt(dst, n), memoryAt(src, n))
+			return nil
+		})
+	}
+	x.note(s, "copy_on_stream", false)
+	return x.dev.Copy(dst, src, n, s)
+}
+
+// NewStream makes a stream of the device. FreeStream ends it; work that is queued still runs.
+func (w *World) NewStream() (device.Stream, error) {
+	x, done, err := w.onStream("stream_create")
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	s, err := x.dev.NewStream()
+	if err != nil {
+		return 0, err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.made[s] = true
+	return s, nil
+}
+
+// FreeStream ends a stream of NewStream.
+func (w *World) FreeStream(s device.Stream) error {
+	x, done, err := w.onStream("stream_destroy")
+	if err != nil {
+		return err
+	}
+	defer done()
+	x.mu.Lock()
+	delete(x.tails, s)
+	delete(x.made, s)
+	x.mu.Unlock()
+	return x.dev.FreeStream(s)
+}
+
+// JoinStreams makes a stream wait for what is queued on another now.
+func (w *World) JoinStreams(s, other device.Stream) error {
+	x, done, err := w.onStream("stream_join")
+	if err != nil {
+		return err
+	}
+	defer done()
+	return x.join(s, other)
+}
+
+func (x *accelerator) join(s, other device.Stream) error {
+	if s == other {
+		return nil
+	}
+	m, err := x.dev.Record(other)
+	if err != nil {
+		return err
+	}
+	err = x.dev.WaitFor(s, m)
+	if free := x.dev.FreeMark(m); err == nil {
+		err = free
+	}
+	return err
+}
+
+// WaitStream waits for a stream and says how what was queued there went.
+func (w *World) WaitStream(s device.Stream, timeout int64, slice time.Duration) (*Request, error) {
+	const op = "stream_wait"
+	x, err := w.needDevice(op)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.enter(op); err != nil {
+		return nil, err
+	}
+	ctx, stop := w.bounded(timeout)
+	ctx, cancel := context.WithCancelCause(ctx)
+	r := Background(func(why error) { cancel(why) }, func() error {
+		defer w.exit()
+		defer stop()
+		defer cancel(nil)
+		return x.wait(ctx, op, s)
+	})
+	r.Wait(slice)
+	return r, nil
+}

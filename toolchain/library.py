@@ -153,5 +153,7 @@ def platform_tag(path: str) -> str:
 
 
 if __name__ == "__main__":
+    if any(word.startswith("-") for word in sys.argv[1:]):
+        sys.exit(str(__doc__))
     built = build(sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "python", "shmem", "lib", "libshmem.so"), *sys.argv[2:3])
     print(f"{built}: {os.path.getsize(built) >> 10} KiB, {platform_tag(built)}")

@@ -16,6 +16,10 @@ void errtext_set(const char *words, size_t n);
 int32_t errtext_fail(int32_t status, const char *words); /* sets the text, returns the status */
 int32_t fork_refuse(void);
 
+/* gshmem_broadcast whose root does not wait where the bytes are few (HOT_OP_CAST): members may learn of a disagreement in their next
+   operation only, which is OpenSHMEM's contract and not gshmem.h's. */
+int32_t shim_cast(uint64_t team, const void *in, void *out, uint64_t bytes, int32_t root);
+
 #define REFUSE_FORKED()                                                                 \
   do {                                                                                  \
     if (__builtin_expect(atomic_load_explicit(&hot_forked, memory_order_relaxed), 0))   \

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 int32_t osh_broadcast(const osh_team *t, void *dest, const void *source, uint64_t bytes, int root) {
-  return gshmem_broadcast(t->handle, osh_twin(source), osh_twin(dest), bytes, root);
+  return shim_cast(t->handle, osh_twin(source), osh_twin(dest), bytes, root);
 }
 
 int32_t osh_fcollect(const osh_team *t, void *dest, const void *source, uint64_t bytes) {

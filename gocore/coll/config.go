@@ -64,11 +64,13 @@ const (
 	AllGatherV
 	AllToAllV
 	exchangeOp
+	// Cast is a Broadcast of at most hot.InlineBytes whose root does not wait; that members disagree may show in the next operation only.
+	Cast
 )
 
 var opNames = [...]string{Barrier: "barrier", Sync: "sync", Broadcast: "broadcast", AllReduce: "all_reduce", Reduce: "reduce", AllGather: "all_gather",
 	ReduceScatter: "reduce_scatter", AllToAll: "all_to_all", Gather: "gather", Scatter: "scatter", AllGatherV: "all_gather_v", AllToAllV: "all_to_all_v",
-	exchangeOp: "exchange"}
+	exchangeOp: "exchange", Cast: "broadcast"}
 
 // OpName is the name of a collective in messages.
 func OpName(op int) string {

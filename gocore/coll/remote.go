@@ -131,7 +131,7 @@ func (g *remote) withDeadline() (context.Context, context.CancelFunc) {
 
 // ended words the failure and marks the team dead on every member.
 func (g *remote) ended(ctx context.Context, err error) error {
-	s := story{code: status.Of(err), call: g.call, desc: g.is.Desc, seq: g.seq, culprit: g.culprit, missing: g.missing, began: g.began, deadline: g.deadline, cause: nil}
+	s := story{code: status.Of(err), call: g.call, desc: g.is.Desc, seq: g.seq, number: g.seq, culprit: g.culprit, missing: g.missing, began: g.began, deadline: g.deadline, cause: nil}
 	if context.Cause(ctx) != nil && !errors.Is(err, status.Mismatch) {
 		err = context.Cause(ctx)
 		s.code = status.Of(err)
@@ -142,7 +142,7 @@ func (g *remote) ended(ctx context.Context, err error) error {
 			s.missing = g.absent()
 		}
 	}
-	s.theirs = g.t.theirs(g.seq)
+	s.theirs = g.t.theirs(g.seq, g.seq)
 	s.pair = func(r int) (v [4]uint64) {
 		for i := range v {
 			v[i] = binary.LittleEndian.Uint64(g.t.control[layout.Arrival(g.t.n, int(g.seq&1), r)+layout.ArrInline+uint64(8*i):])

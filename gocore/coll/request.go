@@ -31,6 +31,9 @@ func (t *Team) Start(call Call, deadline int64) (*Request, error) {
 	if t.native {
 		return &Request{m: &native{t: t, call: call, deadline: deadline, began: hot.Now(), c: hot.NewColl()}}, nil
 	}
+	if call.Op == Cast { // its root waits here: one-way is for mapped memory
+		call.Op = Broadcast
+	}
 	return &Request{m: newRemote(t, call, deadline)}, nil
 }
 

@@ -164,7 +164,7 @@ func (t *Team) died(err error) {
 func (t *Team) Close(patience time.Duration) bool {
 	if t.hot != nil && !t.hot.Close(0) {
 		// A thread of C is inside. It sees poison, and so do the members that wait with it.
-		t.hot.PoisonAll(status.Canceled, t.cfg.Me, t.hot.Seq())
+		t.hot.PoisonAll(status.Canceled, t.cfg.Me, t.hot.Number())
 		t.cfg.World.RaiseAlarm()
 		if !t.hot.Close(patience) {
 			return false

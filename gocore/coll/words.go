@@ -18,12 +18,13 @@ type story struct {
 	code            status.Code
 	call            Call
 	desc            hot.Desc
-	seq             uint32
+	seq, number     uint32 // place among the operations that meet, and among all
+	fp              uint32
 	culprit         int // team rank; of an abort the PE; -1
 	missing         []int
 	began, deadline int64
-	theirs          func(rank int) (hot.Desc, bool) // what another member said of the same operation
-	pair            func(rank int) [4]uint64        // all_to_all_v: what it said to me
+	theirs          func(rank int) (said, bool) // what another member said of the same operation
+	pair            func(rank int) [4]uint64    // all_to_all_v: what it said to me
 	cause           error
 }
 
@@ -32,7 +33,7 @@ func waited(began int64) time.Duration {
 }
 
 func (n *native) story(code status.Code) story {
-	s := story{code: code, call: n.call, desc: n.c.Desc(), seq: n.c.Seq(), culprit: n.c.Culprit(), pair: n.c.PairOf}
+	s := story{code: code, call: n.call, desc: n.c.Desc(), seq: n.c.Seq(), number: n.c.Number(), fp: n.c.FP(), culprit: n.c.Culprit(), pair: n.c.PairOf}
 	s.began, s.deadline = n.c.Times()
 	s.call.Counts = append([]uint64(nil), n.c.Counts()...)
 	for r := range min(n.t.n, 64) {
@@ -40,41 +41,66 @@ func (n *native) story(code status.Code) story {
 			s.missing = append(s.missing, n.t.cfg.PEs[r])
 		}
 	}
-	s.theirs = n.t.theirs(s.seq)
+	s.theirs = n.t.theirs(s.seq, s.number)
 	return s
 }
 
-// theirs reads what a member said of operation seq, from its block.
-func (t *Team) theirs(seq uint32) func(rank int) (hot.Desc, bool) {
-	return func(rank int) (hot.Desc, bool) {
-		off := layout.Desc(t.n, int(seq&1))
-		if rank == t.cfg.Me {
-			return descOf(t.control[off : off+descBytes]), true
+// said is a description with its place among all operations of the team; the Go executor, which has no one-way operations, knows no place.
+type said struct {
+	hot.Desc
+	number uint32
+}
+
+// theirs reads what a member said of the operation of this number, from its block; if it said nothing of that, what it did instead of meeting seq.
+func (t *Team) theirs(seq, number uint32) func(rank int) (said, bool) {
+	return func(rank int) (said, bool) {
+		is, ok := t.saidAt(rank, layout.Desc(t.n, int(seq&1)))
+		if !t.native || !ok || is.number == number {
+			return is, ok
 		}
-		if t.cfg.Mapped != nil {
-			if seg := t.cfg.Mapped(t.cfg.PEs[rank]); seg != nil {
-				return descOf(seg[t.cfg.Control[rank]+off:][:descBytes]), true
-			}
+		cast, _ := t.saidAt(rank, layout.Caster(t.n)+layout.CasterSaid)
+		next, _ := t.saidAt(rank, layout.Desc(t.n, int((seq+1)&1)))
+		switch {
+		case cast.number == number:
+			return cast, true
+		case next.number == number || t.arrived(rank, seq+1):
+			return next, true
+		case t.arrived(rank, seq) || cast.number == 0:
+			return is, true
 		}
-		if t.cfg.Transport == nil {
-			return hot.Desc{}, false
-		}
-		b := make([]byte, descBytes)
-		ctx, stop := context.WithTimeout(context.Background(), 2*time.Second)
-		defer stop()
-		if err := t.cfg.Transport.Get(ctx, b, t.controlOf(rank, off)); err != nil {
-			return hot.Desc{}, false
-		}
-		return descOf(b), true
+		return cast, true
 	}
 }
 
-const descBytes = 32
+// saidAt reads the description at an offset of a member's block.
+func (t *Team) saidAt(rank int, off uint64) (said, bool) {
+	if rank == t.cfg.Me {
+		return saidOf(t.control[off : off+saidBytes]), true
+	}
+	if t.cfg.Mapped != nil {
+		if seg := t.cfg.Mapped(t.cfg.PEs[rank]); seg != nil {
+			return saidOf(seg[t.cfg.Control[rank]+off:][:saidBytes]), true
+		}
+	}
+	if t.cfg.Transport == nil {
+		return said{}, false
+	}
+	b := make([]byte, saidBytes)
+	ctx, stop := context.WithTimeout(context.Background(), 2*time.Second)
+	defer stop()
+	if err := t.cfg.Transport.Get(ctx, b, t.controlOf(rank, off)); err != nil {
+		return said{}, false
+	}
+	return saidOf(b), true
+}
 
-// descOf reads hot_desc.
-func descOf(b []byte) hot.Desc {
+const saidBytes = layout.SaidNumber + 4
+
+// saidOf reads hot_said.
+func saidOf(b []byte) said {
 	le := binary.LittleEndian
-	return hot.Desc{Op: le.Uint32(b), DType: le.Uint32(b[4:]), RedOp: le.Uint32(b[8:]), Root: int32(le.Uint32(b[12:])), Count: le.Uint64(b[16:]), Extra: le.Uint64(b[24:])}
+	d := hot.Desc{Op: le.Uint32(b), DType: le.Uint32(b[4:]), RedOp: le.Uint32(b[8:]), Root: int32(le.Uint32(b[12:])), Count: le.Uint64(b[16:]), Extra: le.Uint64(b[24:])}
+	return said{d, le.Uint32(b[layout.SaidNumber:])}
 }
 
 // failure words a collective's end.
@@ -83,7 +109,7 @@ func (t *Team) failure(s story) error {
 	if s.call.Op == exchangeOp {
 		op = t.topic(uint64(s.call.RedOp))
 	}
-	which := fmt.Sprintf("operation %d of %s", s.seq, t.cfg.Name)
+	which := fmt.Sprintf("operation %d of %s", s.number, t.cfg.Name)
 	pe := -1
 	if s.culprit >= 0 && s.culprit < t.n {
 		pe = t.cfg.PEs[s.culprit]
@@ -124,8 +150,12 @@ func (t *Team) difference(s story) string {
 	switch {
 	case !ok:
 		return fmt.Sprintf("this PE called %s, PE %d something else (it could not be asked)", mine, pe)
-	case theirs != s.desc:
-		return fmt.Sprintf("this PE called %s, PE %d called %s", mine, pe, t.describe(theirs))
+	case theirs.Desc != s.desc:
+		return fmt.Sprintf("this PE called %s, PE %d called %s", mine, pe, t.describe(theirs.Desc))
+	case t.native && theirs.number != s.number:
+		return fmt.Sprintf("this PE called %s as operation %d, PE %d as operation %d", mine, s.number, pe, theirs.number)
+	case t.otherHistory(s):
+		return fmt.Sprintf("this PE and PE %d called %s, but before that they took part in different broadcasts of a few bytes (another root or size)", pe, mine)
 	case s.call.Op == AllToAllV && len(s.call.Counts) == 4*t.n && s.pair != nil:
 		return t.pairDifference(s, pe)
 	}
@@ -138,11 +168,17 @@ func (t *Team) differenceOfOthers(s story, finder int) string {
 		if rank == t.cfg.Me || !t.arrived(rank, s.seq) { // its block may still describe an older operation
 			continue
 		}
-		if theirs, ok := s.theirs(rank); ok && theirs != s.desc {
-			return fmt.Sprintf("this PE called %s, PE %d called %s", t.describe(s.desc), t.cfg.PEs[rank], t.describe(theirs))
+		if theirs, ok := s.theirs(rank); ok && theirs.Desc != s.desc {
+			return fmt.Sprintf("this PE called %s, PE %d called %s", t.describe(s.desc), t.cfg.PEs[rank], t.describe(theirs.Desc))
 		}
 	}
 	return fmt.Sprintf("this PE called %s, and PE %d found that others disagree with it", t.describe(s.desc), finder)
+}
+
+// otherHistory says whether the culprit met me with the same call and another past.
+func (t *Team) otherHistory(s story) bool {
+	f := loadWord64(t.control, layout.Arrival(t.n, int(s.seq&1), s.culprit)+layout.ArrFlag)
+	return t.native && s.call.Op != Cast && t.arrived(s.culprit, s.seq) && uint32(f) != s.fp && t.hot.Casts() > 0
 }
 
 // arrived says whether a rank has arrived at operation seq, by its line in my block.
@@ -221,14 +257,14 @@ func (t *Team) deadError(call Call, code status.Code) error {
 func (t *Team) lateDisagreement(call Call) error {
 	at := layout.Poison(t.n)
 	by, seq := int(int32(loadWord32(t.control, at+4))), loadWord32(t.control, at+8)
-	last := t.seq
+	meeting, last := t.seq+1, t.seq
 	if t.native {
-		last = t.hot.Seq()
+		meeting, last = t.hot.Seq()+1, t.hot.Number()
 	}
 	if status.Code(int32(loadWord32(t.control, at))) != status.Mismatch || seq != last+1 {
 		return nil
 	}
-	return t.failure(story{code: status.Mismatch, call: call, desc: hot.CheckCall(t.n, t.cfg.Me, call).Desc, seq: seq, culprit: by, theirs: t.theirs(seq)})
+	return t.failure(story{code: status.Mismatch, call: call, desc: hot.CheckCall(t.n, t.cfg.Me, call).Desc, seq: meeting, number: seq, culprit: by, theirs: t.theirs(meeting, seq)})
 }
 
 // poisonedError words what another member wrote into my block.

@@ -11,7 +11,7 @@
 /* ---- what is asked ----------------------------------------------------------------------------------------------- */
 
 static int reduces(uint32_t op) { return op == HOT_OP_ALL_REDUCE || op == HOT_OP_REDUCE || op == HOT_OP_REDUCE_SCATTER; }
-static int rooted(uint32_t op) { return op == HOT_OP_BROADCAST || op == HOT_OP_REDUCE || op == HOT_OP_GATHER || op == HOT_OP_SCATTER; }
+static int rooted(uint32_t op) { return op == HOT_OP_BROADCAST || op == HOT_OP_CAST || op == HOT_OP_REDUCE || op == HOT_OP_GATHER || op == HOT_OP_SCATTER; }
 
 static int32_t refuse(hot_coll *c, uint32_t why, int32_t status) {
   c->why = why;
@@ -79,6 +79,7 @@ static void measure(hot_coll *c, uint64_t esz, int *over) {
   *over |= __builtin_mul_overflow(a->count, esz, &one) || __builtin_mul_overflow(one, n, &all) || all >> 56;
   c->piece = one;
   switch (a->op) {
+    case HOT_OP_CAST: *over |= one > HOT_INLINE_BYTES; /* fall through */
     case HOT_OP_BROADCAST: c->in_len = at_root ? one : 0, c->out_len = one; break;
     case HOT_OP_ALL_REDUCE: c->in_len = one, c->out_len = one; break;
     case HOT_OP_REDUCE: c->in_len = one, c->out_len = at_root ? one : 0; break;
@@ -232,7 +233,7 @@ static uint64_t stage_ref(const hot_coll *c) {
 static void arrive(hot_coll *c) {
   hot_team *t = c->team;
   const uint64_t want = (uint64_t)c->seq << 32 | c->fp, stage = stage_ref(c), len = inline_len(c);
-  memcpy(t->ctl[t->me] + HOT_CTL_DESC(t->n, c->seq & 1), &c->desc, sizeof c->desc);
+  hot_say((hot_said *)(t->ctl[t->me] + HOT_CTL_DESC(t->n, c->seq & 1)), &c->desc, c->number);
   if (is_slab(c) && t->n > 1 && c->in_ref == HOT_PRIVATE && gives(c, t->me)) hot_copy(hot_exec_slab(c), c->call.in, c->in_len);
   for (int32_t i = 1, r = t->me; i < t->n; i++) {
     if (++r == t->n) r = 0;
@@ -292,9 +293,14 @@ static int32_t begin(hot_coll *c, hot_team *t, uint64_t handle, const hot_call *
     hot_team_leave(t);
     return st;
   }
+  if (call->op == HOT_OP_CAST && t->n > 1) {
+    hot_exec_cast_begin(c);
+    return HOT_OK;
+  }
   find_buffers(c);
   c->seq = ++t->seq;
-  c->fp = hot_fingerprint(&c->desc);
+  c->number = c->seq + (uint32_t)t->casts;
+  c->fp = hot_fingerprint_of(t, &c->desc);
   if (!c->seq) forget_progress(t);
   arrive(c);
   c->state = HOT_COLL_ARRIVING;
@@ -351,6 +357,7 @@ static int32_t met(hot_coll *c) {
 
 int32_t hot_coll_run(hot_coll *c, int64_t until_ns) {
   int32_t st = HOT_OK;
+  if (c->state == HOT_COLL_CASTING) return hot_exec_cast(c, until_ns);
   while (st == HOT_OK) {
     switch (c->state) {
       case HOT_COLL_ARRIVING:
@@ -385,6 +392,7 @@ int32_t hot_coll_adopt(hot_coll *c, hot_team *t, const hot_call *call, const hot
   c->piece = c->in_len = c->out_len = len;
   c->in_ref = c->out_ref = HOT_PRIVATE;
   c->seq = t->seq;
+  c->number = t->seq + (uint32_t)t->casts;
   c->fp = fp;
   c->culprit = -1;
   c->arrived = 1;
@@ -394,6 +402,7 @@ int32_t hot_coll_adopt(hot_coll *c, hot_team *t, const hot_call *call, const hot
 
 static int32_t fast(hot_coll *c, hot_team *t, uint64_t handle, const hot_call *a, int64_t slice_ns) {
   if (a->op == HOT_OP_BARRIER || a->op == HOT_OP_SYNC) return hot_fast_barrier(c, t, handle, a->op, slice_ns);
+  if (a->op == HOT_OP_CAST) return hot_fast_cast(t, handle, a);
   if (a->op != HOT_OP_ALL_REDUCE || a->redop == HOT_R_PREMUL || a->count > HOT_INLINE_BYTES) return HOT_SLOW;
   uint64_t esz = hot_dtype_size((int)a->dtype), len = esz * a->count;
   if (!len || len > HOT_INLINE_BYTES || !a->in || !a->out || !hot_reduce_supported((int)a->dtype, (int)a->redop)) return HOT_SLOW;

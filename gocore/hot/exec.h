@@ -83,7 +83,7 @@ typedef struct hot_call {
   const uint64_t *counts; /* ALL_GATHER_V: n; ALL_TO_ALL_V: 4n; else NULL */
 } hot_call;
 
-enum { HOT_COLL_ARRIVING = 1, HOT_COLL_PLANNING, HOT_COLL_STEPPING, HOT_COLL_FINISHED };
+enum { HOT_COLL_ARRIVING = 1, HOT_COLL_PLANNING, HOT_COLL_STEPPING, HOT_COLL_FINISHED, HOT_COLL_CASTING };
 
 /* Why a call was refused before it arrived (hot_coll.why). */
 enum {
@@ -104,7 +104,9 @@ typedef struct hot_coll {
   uint64_t in_ref, out_ref;
   uint64_t base;              /* bytes of each piece done by earlier sections */
   uint64_t done;              /* bytes of the current step that are done */
+  uint64_t cast;              /* which one-way broadcast this is */
   uint32_t seq, fp, state, mode;
+  uint32_t number, turns;     /* place among all operations of the team; turns waited since the spinning ended */
   uint32_t pc, phase0;        /* next step; phases used by earlier sections */
   int32_t next;               /* rank looked at next while waiting */
   int32_t status;             /* when finished: HOT_OK or why it failed */
@@ -179,6 +181,18 @@ static inline uint32_t hot_fingerprint(const hot_desc *d) {
   return f ? f : 1; /* 0 is a line nobody ever wrote */
 }
 
+/* The same with the team's history: equal when the casts before were equal as well. */
+static inline uint32_t hot_fingerprint_of(const hot_team *t, const hot_desc *d) {
+  uint32_t f = hot_fingerprint(d) ^ t->history;
+  return f ? f : 1;
+}
+
+/* Says in a line of my own block what I am doing; read to word an error. */
+static inline void hot_say(hot_said *s, const hot_desc *d, uint32_t number) {
+  memcpy(&s->desc, d, sizeof *d);
+  atomic_store_explicit(&s->number, number, memory_order_relaxed);
+}
+
 static inline hot_arrival *hot_line_of(const hot_team *t, int32_t block, uint32_t seq, int32_t src) {
   return (hot_arrival *)(t->ctl[block] + HOT_CTL_ARRIVAL(t->n, seq & 1, src));
 }
@@ -207,6 +221,15 @@ static inline void hot_wake(const hot_team *t, int32_t rank) {
 /* Makes *c the begun collective that a fast form could not finish at once, with the team's own timeout, and runs it for the slice. */
 int32_t hot_coll_adopt(hot_coll *c, hot_team *t, const hot_call *call, const hot_desc *d, uint32_t fp, uint64_t len, int64_t slice_ns);
 
+/* Is one of these in a device's memory? */
+static inline int hot_any_device(const hot_world *w, const void *a, const void *b) {
+  for (uint32_t i = 1; i < w->nseg; i++) { /* the first is the heap */
+    const hot_seg *s = &w->seg[i];
+    if (s->kind == HOT_KIND_DEVICE && ((uintptr_t)a - s->low < s->length || (uintptr_t)b - s->low < s->length)) return 1;
+  }
+  return 0;
+}
+
 #define HOT_FAST_SPINS 400
 #define HOT_FAST_MEMBERS 16
 
@@ -214,7 +237,7 @@ int32_t hot_coll_adopt(hot_coll *c, hot_team *t, const hot_call *call, const hot
 static inline int hot_fast_meet(hot_team *t, const hot_desc *d, uint32_t seq, uint32_t fp, const void *payload, uint64_t len) {
   const int32_t n = t->n, me = t->me;
   const uint64_t want = (uint64_t)seq << 32 | fp;
-  memcpy(t->ctl[me] + HOT_CTL_DESC(n, seq & 1), d, sizeof *d);
+  hot_say((hot_said *)(t->ctl[me] + HOT_CTL_DESC(n, seq & 1)), d, seq + (uint32_t)t->casts);
   for (int32_t i = 1, r = me; i < n; i++) {
     if (++r == n) r = 0;
     hot_arrival *a = hot_line_of(t, r, seq, me);
@@ -232,6 +255,7 @@ static inline int hot_fast_meet(hot_team *t, const hot_desc *d, uint32_t seq, ui
       hot_pause();
     }
   }
+  t->room = t->casts + HOT_CASTS - 1; /* all have begun as many as I have: it is in the fingerprint */
   return 1;
 }
 
@@ -245,7 +269,7 @@ static inline int32_t hot_fast_barrier(hot_coll *c, hot_team *t, uint64_t handle
     return HOT_SLOW;
   }
   const hot_desc d = {.op = op, .root = -1};
-  const uint32_t seq = ++t->seq, fp = hot_fingerprint(&d);
+  const uint32_t seq = ++t->seq, fp = hot_fingerprint_of(t, &d);
   if (HOT_LIKELY(hot_fast_meet(t, &d, seq, fp, NULL, 0))) {
     hot_team_leave(t);
     return HOT_OK;
@@ -257,12 +281,12 @@ static inline int32_t hot_fast_barrier(hot_coll *c, hot_team *t, uint64_t handle
 /* ALL_REDUCE of up to HOT_INLINE_BYTES: `esz` is the element's size, checked by the caller together with the operator. */
 static inline int32_t hot_fast_all_reduce(hot_coll *c, hot_team *t, uint64_t handle, const hot_call *call, uint64_t esz, int64_t slice_ns) {
   if (HOT_UNLIKELY(t->n > HOT_FAST_MEMBERS || !hot_team_take(t, handle))) return HOT_SLOW;
-  if (HOT_UNLIKELY(t->seq == UINT32_MAX)) {
+  if (HOT_UNLIKELY(t->seq == UINT32_MAX || hot_any_device(t->world, call->in, call->out))) {
     hot_team_leave(t);
     return HOT_SLOW;
   }
   const hot_desc d = {.op = HOT_OP_ALL_REDUCE, .dtype = call->dtype, .redop = call->redop, .root = -1, .count = call->count};
-  const uint32_t seq = ++t->seq, fp = hot_fingerprint(&d);
+  const uint32_t seq = ++t->seq, fp = hot_fingerprint_of(t, &d);
   if (HOT_UNLIKELY(!hot_fast_meet(t, &d, seq, fp, call->in, call->count * esz)))
     return hot_coll_adopt(c, t, call, &d, fp, call->count * esz, slice_ns);
   const void *src[HOT_FAST_MEMBERS];
@@ -272,6 +296,9 @@ static inline int32_t hot_fast_all_reduce(hot_coll *c, hot_team *t, uint64_t han
   hot_team_leave(t);
   return st;
 }
+
+/* A CAST whose letter is there, or for which there is room. HOT_SLOW: nothing has happened, hot_coll_begin does it. */
+int32_t hot_fast_cast(hot_team *t, uint64_t handle, const hot_call *call);
 
 #ifdef __cplusplus
 }

@@ -59,6 +59,7 @@ int32_t hot_exec_small(hot_coll *c) {
   int at_root = c->team->me == c->call.root;
   switch (c->call.op) {
     case HOT_OP_BROADCAST:
+    case HOT_OP_CAST:
     case HOT_OP_SCATTER: move(c->call.out, data_of(c, c->call.root), c->piece); return HOT_OK;
     case HOT_OP_ALL_REDUCE:
     case HOT_OP_REDUCE_SCATTER: return reduce_all(c);

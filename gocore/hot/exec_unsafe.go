@@ -155,6 +155,12 @@ func (c *Coll) Why() int { return int(c.c.why) }
 // Seq is its place in the team's order.
 func (c *Coll) Seq() uint32 { return uint32(c.c.seq) }
 
+// Number is its place among all operations of the team, one-way ones included.
+func (c *Coll) Number() uint32 { return uint32(c.c.number) }
+
+// FP is the fingerprint it compares with the others'.
+func (c *Coll) FP() uint32 { return uint32(c.c.fp) }
+
 // Culprit is the rank a failure names (an abort: the PE), -1 when none.
 func (c *Coll) Culprit() int { return int(c.c.culprit) }
 

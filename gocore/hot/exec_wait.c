@@ -31,7 +31,7 @@ int32_t hot_exec_fail(hot_coll *c, int32_t status) {
   if (status == GSHMEM_EABORTED) /* the whole world ends: its members learn it by themselves */
     atomic_store(&c->team->poison, status);
   else
-    hot_team_poison(c->team, status, by, c->seq);
+    hot_team_poison(c->team, status, by, c->number);
   return hot_exec_finish(c, status);
 }
 
@@ -135,8 +135,15 @@ static int32_t disagree(hot_coll *c, int32_t r) {
   return hot_exec_fail(c, GSHMEM_EMISMATCH);
 }
 
+/* Who has begun more casts than I have without arriving here is doing something else. */
+static int32_t passed_by(hot_coll *c) {
+  for (int32_t r = 0; r < c->team->n; r++)
+    if (r != c->team->me && not_here(c, r) && hot_exec_cast_ahead(c, r) && not_here(c, r)) return disagree(c, r);
+  return HOT_OK;
+}
+
 int32_t hot_exec_arrivals(hot_coll *c, int64_t until_ns) {
-  const hot_team *t = c->team;
+  hot_team *t = c->team;
   if (!own_pair_agrees(c)) return disagree(c, t->me);
   for (;;) {
     int waiting = 0;
@@ -149,7 +156,9 @@ int32_t hot_exec_arrivals(hot_coll *c, int64_t until_ns) {
     if (!waiting) break;
     int32_t st = hot_exec_turn(c, until_ns, not_here);
     if (st) return st;
+    if (hot_exec_look_around(c) && (st = passed_by(c))) return st;
   }
+  t->room = t->casts + HOT_CASTS - 1; /* all have begun as many as I have: it is in the fingerprint */
   hot_wait_progress(&c->wait);
   c->next = 0;
   return HOT_OK;

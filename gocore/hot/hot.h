@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #define HOT_MAGIC 0x314d454d48534f47ull /* "GOSHMEM1" */
-#define HOT_LAYOUT_VERSION 1u
+#define HOT_LAYOUT_VERSION 2u
 #define HOT_LINE 128u /* two 64-byte lines: x86 prefetches pairs, Kunpeng's last level has 128-byte lines */
 
 /* Status values of the hot path; the rest of the vocabulary is in gshmem.h. */
@@ -66,6 +66,12 @@ typedef struct hot_desc {
   uint64_t extra; /* whatever else must agree (a hash of a split table, a scale's bits ...) */
 } hot_desc;
 
+/* A description with its place among all operations of the team (meetings and casts together), in a line of its own. */
+typedef struct hot_said {
+  hot_desc desc;
+  _Atomic uint32_t number;
+} hot_said;
+
 /* The line a member writes into every other member's block to say "I am at operation `seq`". */
 typedef struct hot_arrival {
   _Atomic uint64_t flag; /* sequence << 32 | fingerprint; release by the arriver, acquire by the waiter */
@@ -85,13 +91,29 @@ typedef struct hot_poison {
   uint32_t seq;
 } hot_poison;
 
-/* Block of a team of n members: arrival[2][n], progress[n], poison, desc[2]. Parity of the sequence picks the set:
-   a member that is at k+2 has seen everybody at k+1, so nobody still reads set k. */
+/* One-way broadcasts (HOT_OP_CAST). A root writes letter k % HOT_CASTS of its own block and goes on; members read it there. */
+typedef struct hot_caster {
+  _Alignas(128) _Atomic uint64_t begun; /* casts the owner has begun: as root after its letter is written, as member at any time; release */
+  hot_said said;                        /* the last of them */
+} hot_caster;
+
+typedef struct hot_letter {
+  _Atomic uint64_t flag; /* low half of the cast's number << 32 | fingerprint; release by the root, acquire by the members */
+  uint8_t reserved[24];
+  uint8_t inl[96];
+} hot_letter;
+
+#define HOT_CASTS 64u
+
+/* Block of a team of n members: arrival[2][n], progress[n], poison, said[2], caster, letter[HOT_CASTS]. Parity of the sequence
+   picks the set: a member that is at k+2 has seen everybody at k+1, so nobody still reads set k. */
 #define HOT_CTL_ARRIVAL(n, parity, src) ((((uint64_t)(parity)) * (uint64_t)(n) + (uint64_t)(src)) * HOT_LINE)
 #define HOT_CTL_PROGRESS(n, src) ((2ull * (uint64_t)(n) + (uint64_t)(src)) * HOT_LINE)
 #define HOT_CTL_POISON(n) (3ull * (uint64_t)(n) * HOT_LINE)
 #define HOT_CTL_DESC(n, parity) ((3ull * (uint64_t)(n) + 1ull + (uint64_t)(parity)) * HOT_LINE)
-#define HOT_CTL_SIZE(n) ((3ull * (uint64_t)(n) + 3ull) * HOT_LINE)
+#define HOT_CTL_CASTER(n) ((3ull * (uint64_t)(n) + 3ull) * HOT_LINE)
+#define HOT_CTL_LETTER(n, k) ((3ull * (uint64_t)(n) + 4ull + (uint64_t)(k) % HOT_CASTS) * HOT_LINE)
+#define HOT_CTL_SIZE(n) ((3ull * (uint64_t)(n) + 4ull + HOT_CASTS) * HOT_LINE)
 
 /* A place in some PE's segments: segment id in the top byte, offset below. Segment 0 is [header][scratch][heap]. */
 typedef uint64_t hot_ref;
@@ -152,7 +174,11 @@ typedef struct hot_team {
   _Atomic uint32_t busy;   /* 1 while a thread is inside a collective of this team */
   _Atomic uint32_t queued; /* asynchronous requests not finished: synchronous calls must queue behind them */
   _Atomic int32_t poison;  /* nonzero: gshmem status the team died of (own copy; hot_poison in the block is the peers' way in) */
-  uint32_t seq;            /* of the last operation begun; guarded by busy */
+  uint32_t seq;            /* of the last operation begun that meets; guarded by busy, as are the next four */
+  uint32_t history;        /* hash of all casts, part of every fingerprint: who took another part in them is found out */
+  uint64_t casts;          /* one-way operations begun */
+  uint64_t room;           /* casts below this have a free letter in my block */
+  uint32_t alarms;         /* as last looked at by a cast */
   int64_t timeout_ns;      /* default for its operations; -1 none */
   uint8_t *slab;           /* this PE's small staging, two halves by parity of seq; NULL until first used */
   uint64_t slab_off, slab_half; /* its offset in segment 0; bytes of one half (the same on every member) */
@@ -178,7 +204,9 @@ enum {
 enum {
   HOT_OP_BARRIER = 1, HOT_OP_SYNC, HOT_OP_BROADCAST, HOT_OP_ALL_REDUCE, HOT_OP_REDUCE, HOT_OP_ALL_GATHER,
   HOT_OP_REDUCE_SCATTER, HOT_OP_ALL_TO_ALL, HOT_OP_GATHER, HOT_OP_SCATTER, HOT_OP_ALL_GATHER_V,
-  HOT_OP_ALL_TO_ALL_V, HOT_OP_EXCHANGE, HOT_OP_LIMIT
+  HOT_OP_ALL_TO_ALL_V, HOT_OP_EXCHANGE,
+  HOT_OP_CAST, /* BROADCAST of at most HOT_INLINE_BYTES whose root does not wait: a disagreement may show in the next operation only */
+  HOT_OP_LIMIT
 };
 enum { HOT_CMP_EQ = 0, HOT_CMP_NE, HOT_CMP_GT, HOT_CMP_GE, HOT_CMP_LT, HOT_CMP_LE, HOT_CMP_SIGNED = 8 /* or-ed in */ };
 enum {

@@ -214,6 +214,12 @@ HOT_INLINE int32_t hot_atomic_inline(hot_world *w, int op, int width, void *targ
 
 /* ---- waiting ---------------------------------------------------------------------------------------------------- */
 
+/* Both alarms as one number that only moves forward. */
+HOT_INLINE uint32_t hot_alarms(hot_world *w) {
+  uint32_t a = atomic_load_explicit(&w->alarm, memory_order_acquire);
+  return w->self ? a + atomic_load_explicit(&w->self->alarm, memory_order_acquire) : a; /* partner: hot_raise */
+}
+
 /* hot_wait_turn with its spinning part inline. */
 HOT_INLINE int32_t hot_wait_spin(hot_world *w, hot_wait *s, int64_t until_ns) {
   if (HOT_LIKELY(s->rounds < w->spin && until_ns != 0)) {

@@ -19,7 +19,9 @@
 _Static_assert(sizeof(hot_header) == 512, "layout.HeaderSize");
 _Static_assert(sizeof(hot_arrival) == HOT_LINE, "an arrival is one line");
 _Static_assert(sizeof(hot_progress) == HOT_LINE && sizeof(hot_poison) == HOT_LINE, "one line each");
-_Static_assert(sizeof(hot_desc) <= HOT_LINE, "a description fits its line");
+_Static_assert(sizeof(hot_said) <= HOT_LINE && offsetof(hot_said, number) == 32, "layout.SaidNumber");
+_Static_assert(sizeof(hot_caster) == HOT_LINE && offsetof(hot_caster, said) == 8, "layout.CasterSaid");
+_Static_assert(sizeof(hot_letter) == HOT_LINE && HOT_CASTS == 64, "layout.Casts");
 #define SAME(a, b) _Static_assert((int)(a) == (int)(b), "hot.h and gshmem.h share this number")
 SAME(HOT_OK, GSHMEM_OK);
 SAME(HOT_PENDING, GSHMEM_PENDING);
@@ -288,7 +290,8 @@ static void team_reset(hot_team *t, hot_world *w, int32_t me, int32_t n) {
   t->mapped = 0;
   atomic_store(&t->queued, 0);
   atomic_store(&t->poison, 0);
-  t->seq = 0;
+  t->seq = t->history = t->alarms = 0;
+  t->casts = t->room = 0;
   t->timeout_ns = -1;
   t->slab = NULL;
   t->slab_off = t->slab_half = 0;

@@ -68,6 +68,12 @@ func (t *Team) SetSeq(seq uint32) { t.c.seq = C.uint32_t(seq) }
 // Seq is the last operation begun; for the holder, or when the team is dead.
 func (t *Team) Seq() uint32 { return uint32(t.c.seq) }
 
+// Number is the place of the last operation begun among all of the team, one-way ones included; for whom Seq is.
+func (t *Team) Number() uint32 { return uint32(t.c.seq) + uint32(t.c.casts) }
+
+// Casts is how many one-way operations were begun; for whom Seq is.
+func (t *Team) Casts() uint64 { return uint64(t.c.casts) }
+
 // Publish gives the team its handle; operations may start.
 func (t *Team) Publish() uint64 {
 	t.published = true

@@ -37,7 +37,7 @@ void hot_ring(hot_header *h) {
 }
 
 void hot_raise(hot_header *h) {
-  atomic_fetch_add_explicit(&h->alarm, 1, memory_order_release); /* partner: alarms */
+  atomic_fetch_add_explicit(&h->alarm, 1, memory_order_release); /* partner: hot_alarms */
   hot_ring(h);
 }
 
@@ -47,12 +47,6 @@ int32_t hot_bell_sleep(hot_header *h, uint32_t seen, int64_t timeout_ns) {
   /* The kernel compares under its own lock: a bell rung since `seen` was read ends the sleep before it begins. */
   long rc = timeout_ns < 0 ? futex(&h->bell, FUTEX_WAIT, seen, NULL) : futex(&h->bell, FUTEX_WAIT, seen, &t);
   return rc != 0 && errno == ETIMEDOUT ? HOT_PENDING : HOT_OK;
-}
-
-/* Both alarms as one number that only moves forward. */
-static uint32_t alarms(hot_world *w) {
-  uint32_t a = atomic_load_explicit(&w->alarm, memory_order_acquire);
-  return w->self ? a + atomic_load_explicit(&w->self->alarm, memory_order_acquire) : a;
 }
 
 /* First half of a sleep: the flag goes up and the bell is read, then the caller looks at its word once more. */
@@ -74,7 +68,7 @@ static void doze(hot_world *w, hot_wait *s, int64_t age, int64_t left) {
 }
 
 int32_t hot_wait_turn(hot_world *w, hot_wait *s, int64_t until_ns) {
-  uint32_t a = alarms(w);
+  uint32_t a = hot_alarms(w);
   if (a != s->alarm_seen) {
     s->alarm_seen = a;
     return HOT_SLOW;

@@ -7,7 +7,7 @@ package layout
 // Identity of a segment.
 const (
 	Magic   uint64 = 0x314d454d48534f47 // "GOSHMEM1" as little-endian bytes
-	Version uint32 = 1
+	Version uint32 = 2
 	Line           = 128 // stride of everything two PEs write: x86 prefetches pairs of lines, Kunpeng's last level has 128 bytes
 )
 
@@ -59,5 +59,17 @@ func Poison(n int) uint64 { return 3 * uint64(n) * Line }
 // Desc is the offset of the owner's description of its operation of this parity.
 func Desc(n, parity int) uint64 { return (3*uint64(n) + 1 + uint64(parity)) * Line }
 
+// SaidNumber is the offset of the operation's number within the line of a description.
+const SaidNumber = 32
+
+// Caster is the offset of the owner's line about its one-way broadcasts, CasterSaid of the description in it.
+func Caster(n int) uint64 { return (3*uint64(n) + 3) * Line }
+
+// CasterSaid is the offset of the description within the line at Caster.
+const CasterSaid = 8
+
+// Casts is how many one-way broadcasts a root may be ahead of the slowest member.
+const Casts = 64
+
 // ControlSize is the bytes of the control block of a team of n.
-func ControlSize(n int) uint64 { return (3*uint64(n) + 3) * Line }
+func ControlSize(n int) uint64 { return (3*uint64(n) + 4 + Casts) * Line }

@@ -68,8 +68,50 @@ static void barriers_hold(void) {
   rig_join(&r);
 }
 
+/* One-way broadcasts from changing roots, every size, each PE at its own pace; a meeting now and then. Canaries around the result. */
+static void casts_arrive(void) {
+  rig r;
+  rig_memory(&r, MEMBERS);
+  rig_fork(&r);
+  hot_team *t = team_of(&r);
+  for (uint32_t turn = 0; turn < 3000; turn++) {
+    uint8_t in[HOT_INLINE_BYTES], out[HOT_INLINE_BYTES + 2];
+    int root = (int)(turn / 7 % MEMBERS);
+    uint64_t bytes = turn * 13 % (HOT_INLINE_BYTES + 1);
+    for (uint64_t i = 0; i < sizeof in; i++) in[i] = (uint8_t)(turn * 3 + i + (uint64_t)r.me * 50);
+    memset(out, 0xa5, sizeof out);
+    hot_call call = {.op = HOT_OP_CAST, .root = root, .in = in, .out = out + 1, .count = bytes};
+    collective(t, &call);
+    for (uint64_t i = 0; i < sizeof out; i++) CHECK_EQ(out[i], i && i <= bytes ? (uint8_t)(turn * 3 + i - 1 + (uint64_t)root * 50) : 0xa5);
+    hot_call meet = {.op = HOT_OP_SYNC, .root = -1};
+    if (turn % 501 == 500) collective(t, &meet);
+  }
+  end_team(t);
+  rig_join(&r);
+}
+
+/* A root does not wait: it is HOT_CASTS - 1 ahead of members that have not come yet, who find all of it. */
+static void a_root_goes_on(void) {
+  rig r;
+  rig_memory(&r, 3);
+  rig_fork(&r);
+  hot_team *t = team_of(&r);
+  if (r.me) rig_wait(&r, rig_word(&r, 9), 8, HOT_CMP_EQ, 1);
+  for (uint64_t turn = 0; turn < HOT_CASTS - 1; turn++) {
+    uint64_t value = r.me ? 0 : turn * 1000 + 7;
+    hot_call call = {.op = HOT_OP_CAST, .root = 0, .in = &value, .out = &value, .count = sizeof value};
+    collective(t, &call);
+    CHECK_EQ(value, turn * 1000 + 7);
+  }
+  for (int p = 1; p < r.n && !r.me; p++) CHECK_EQ(hot_h_p(r.h, rig_word(&r, 9), 1, 8, p), HOT_OK);
+  end_team(t);
+  rig_join(&r);
+}
+
 const test_case collective_tests[] = {
   {"small all_reduce", small_all_reduce},
   {"barriers hold", barriers_hold},
+  {"casts arrive", casts_arrive},
+  {"a root goes on", a_root_goes_on},
   {NULL, NULL},
 };

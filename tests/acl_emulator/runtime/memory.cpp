@@ -135,22 +135,20 @@ Space& Space::get() {
     return one;
 }
 
+std::vector<Range> arena_holes;
+
 Space::Space() {
-    auto take = [](uint64_t at) {
-        void* want = reinterpret_cast<void*>(at);
-        void* got = mmap(want, kArenaHigh - kArenaLow, PROT_NONE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-        if (got == want) return;
-        fprintf(stderr, "acl emulator: cannot reserve the 7 TiB of addresses at 0x%llx (errno %d); "
-                "is there an address space limit (ulimit -v)?\n",
-                static_cast<unsigned long long>(at), errno);
-        abort();
-    };
-    take(kArenaLow);
-    take(kArenaLow + kShadow);
     free_[kArenaLow] = kArenaHigh - kArenaLow;
+    arena_holes = reserve(kArenaLow, kArenaHigh);
+    for (const Range& hole : arena_holes) lose(hole.low, hole.high);
+    for (const Range& hole : reserve(kArenaLow + kShadow, kArenaHigh + kShadow)) lose(hole.low - kShadow, hole.high - kShadow);
     // Processes hand out different addresses, so that a pointer sent to a peer unchanged does not work by luck.
     start_ = kArenaLow + (1 + random_word() % 4096) * kGiB;
+}
+
+// lose takes the 2 MiB pages that touch a range out of what can be handed out.
+void Space::lose(uint64_t low, uint64_t high) {
+    for (uint64_t page = low / kHugePage * kHugePage; page < high; page += kHugePage) take_exact(page, kHugePage);
 }
 
 uint64_t Space::take_range(uint64_t size, uint64_t align) {

@@ -112,13 +112,29 @@ public:
 
 private:
     Space();
+    void lose(uint64_t low, uint64_t high);
     std::map<uint64_t, Region> regions_;
     std::map<uint64_t, uint64_t> free_;  // base -> size of unreserved arena ranges
     uint64_t start_;                     // where this process begins to hand out addresses
     uint64_t serial_ = 0;
 };
 
-inline bool in_arena(uint64_t a) { return a >= kArenaLow && a < kArenaHigh; }
+// What the process itself had in the arena before: the host's, and never handed out.
+struct Range {
+    uint64_t low, high;
+};
+extern std::vector<Range> arena_holes;
+
+// reserve takes a range of addresses without what is mapped there already, which it gives back. It ends the process when it cannot.
+std::vector<Range> reserve(uint64_t low, uint64_t high);
+
+inline bool in_arena(uint64_t a) {
+    if (a < kArenaLow || a >= kArenaHigh) return false;
+    for (const Range& hole : arena_holes) {
+        if (a >= hole.low && a < hole.high) return false;
+    }
+    return true;
+}
 inline void* shadow_of(uint64_t a) { return reinterpret_cast<void*>(in_arena(a) ? a + kShadow : a); }
 
 uint64_t memory_used(int32_t device);

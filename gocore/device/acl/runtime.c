@@ -82,6 +82,20 @@ int gacl_leave(gacl_runtime *r, gacl_error *e, int code, void *before)
     return e->code = code;
 }
 
+uint64_t gacl_ask(void *f, const char *text)
+{
+    uint64_t (*ask)(const char *);
+    memcpy(&ask, &f, sizeof ask);
+    return ask(text);
+}
+
+uint64_t gacl_ask_plain(void *f)
+{
+    uint64_t (*ask)(void);
+    memcpy(&ask, &f, sizeof ask);
+    return ask();
+}
+
 int gacl_launch(gacl_runtime *r, gacl_error *e, void *launch, const char *name, uint32_t blocks, const void *arguments, size_t size, void *stream)
 {
     int32_t (*run)(const char *, uint32_t, const void *, size_t, void *);

@@ -30,7 +30,7 @@ func goshmem_put(wh C.uint64_t, dst, src unsafe.Pointer, n C.uint64_t, pe, nbi C
 		if err != nil {
 			return err
 		}
-		return w.PutAny(uintptr(dst), from, uint64(n), int(pe), nbi != 0)
+		return w.PutAny(w.Context(), uintptr(dst), from, uint64(n), int(pe), nbi != 0)
 	})
 }
 
@@ -45,7 +45,7 @@ func goshmem_get(wh C.uint64_t, dst, src unsafe.Pointer, n C.uint64_t, pe, nbi C
 		if err != nil {
 			return err
 		}
-		return w.GetAny(to, uintptr(src), uint64(n), int(pe), nbi != 0)
+		return w.GetAny(w.Context(), to, uintptr(src), uint64(n), int(pe), nbi != 0)
 	})
 }
 
@@ -60,7 +60,7 @@ func goshmem_iput(wh C.uint64_t, dst, src unsafe.Pointer, ds, ss C.int64_t, elem
 		if err != nil {
 			return err
 		}
-		return w.IputAny(uintptr(dst), from, int64(ds), int64(ss), uint64(elem), uint64(count), int(pe))
+		return w.IputAny(w.Context(), uintptr(dst), from, int64(ds), int64(ss), uint64(elem), uint64(count), int(pe))
 	})
 }
 
@@ -75,7 +75,7 @@ func goshmem_iget(wh C.uint64_t, dst, src unsafe.Pointer, ds, ss C.int64_t, elem
 		if err != nil {
 			return err
 		}
-		return w.IgetAny(to, uintptr(src), int64(ds), int64(ss), uint64(elem), uint64(count), int(pe))
+		return w.IgetAny(w.Context(), to, uintptr(src), int64(ds), int64(ss), uint64(elem), uint64(count), int(pe))
 	})
 }
 
@@ -86,7 +86,7 @@ func goshmem_p(wh C.uint64_t, dst unsafe.Pointer, value C.uint64_t, width, pe C.
 		if err != nil {
 			return err
 		}
-		return w.P(uintptr(dst), uint64(value), int(width), int(pe))
+		return w.P(w.Context(), uintptr(dst), uint64(value), int(width), int(pe))
 	})
 }
 
@@ -100,7 +100,7 @@ func goshmem_g(wh C.uint64_t, src unsafe.Pointer, width, pe C.int32_t, out *C.ui
 		if out == nil {
 			return status.New(status.InvalidArgument, "g", "value_out is NULL")
 		}
-		v, err := w.G(uintptr(src), int(width), int(pe))
+		v, err := w.G(w.Context(), uintptr(src), int(width), int(pe))
 		if err == nil {
 			*out = C.uint64_t(v)
 		}
@@ -126,7 +126,7 @@ func goshmem_quiet(wh C.uint64_t, timeout C.int64_t) C.int32_t {
 		if err != nil {
 			return err
 		}
-		return w.Quiet(int64(timeout))
+		return w.Quiet(w.Context(), int64(timeout))
 	})
 }
 
@@ -140,7 +140,7 @@ func goshmem_atomic(wh C.uint64_t, op, width C.int32_t, target unsafe.Pointer, o
 		if op < 0 || op > 255 {
 			op = 0 // none either, and does not become one when cut to a byte
 		}
-		v, err := w.Atomic(uintptr(target), fabric.Atomic{Op: fabric.AtomicOp(op), Width: int(width), Operand: uint64(operand),
+		v, err := w.Atomic(w.Context(), uintptr(target), fabric.Atomic{Op: fabric.AtomicOp(op), Width: int(width), Operand: uint64(operand),
 			Compare: uint64(compare), NoReply: old == nil}, int(pe))
 		if err == nil && old != nil {
 			*old = C.uint64_t(v)
@@ -160,7 +160,7 @@ func goshmem_put_signal(wh C.uint64_t, dst, src unsafe.Pointer, n C.uint64_t, si
 		if err != nil {
 			return err
 		}
-		return w.PutSignalAny(uintptr(dst), from, uint64(n), uintptr(unsafe.Pointer(sig)), int(op), uint64(value), int(pe))
+		return w.PutSignalAny(w.Context(), uintptr(dst), from, uint64(n), uintptr(unsafe.Pointer(sig)), int(op), uint64(value), int(pe))
 	})
 }
 

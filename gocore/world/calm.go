@@ -19,7 +19,7 @@ type calm struct {
 
 func (c *calm) run(op string, until, deadline int64) (done bool, err error) {
 	if c.end == nil && c.w.net.tcp == nil && !c.w.device().hasWork(device.Own) {
-		return true, c.w.Quiet(Default) // nothing is outstanding
+		return true, c.w.Quiet(c.w.ctx, Default) // nothing is outstanding
 	}
 	if c.end == nil {
 		if err := c.begin(op, deadline); err != nil {
@@ -53,7 +53,7 @@ func (c *calm) begin(op string, deadline int64) error {
 	if deadline != hot.Forever {
 		timeout = max(deadline-hot.Now(), 0)
 	}
-	ctx, stop := c.w.bounded(timeout)
+	ctx, stop := c.w.bounded(c.w.ctx, timeout)
 	c.end, c.stop = make(chan struct{}), stop
 	go func() {
 		defer c.w.exit()

@@ -180,7 +180,7 @@ func (x *accelerator) wipe(dirty []heap.Range) error {
 			return err
 		}
 	}
-	ctx, stop := x.w.bounded(Default)
+	ctx, stop := x.w.bounded(x.w.ctx, Default)
 	defer stop()
 	return x.dev.Wait(ctx, x.aside)
 }

@@ -20,23 +20,23 @@ const (
 
 // PutAny is Put for any mix of memory: the symmetric side and the local side are host or device memory. nbi: the source must stay
 // until the next quiet.
-func (w *World) PutAny(dst, src uintptr, n uint64, pe int, nbi bool) error {
+func (w *World) PutAny(ctx context.Context, dst, src uintptr, n uint64, pe int, nbi bool) error {
 	x := w.device()
 	if x == nil || n == 0 || !x.symmetric(dst, 0) && !x.holds(src) {
-		return w.putHost(dst, src, n, pe)
+		return w.putHost(ctx, dst, src, n, pe)
 	}
 	if err := w.enter("put"); err != nil {
 		return err
 	}
 	defer w.exit()
-	ctx, stop := w.bounded(Default)
+	ctx, stop := w.bounded(ctx, Default)
 	defer stop()
 	if !x.symmetric(dst, 0) {
 		return x.staged(n, func(at uint64, mem []byte) error { // device memory to a host heap
 			if err := x.read(ctx, src+uintptr(at), mem); err != nil {
 				return err
 			}
-			return w.Put(dst+uintptr(at), mem, pe)
+			return w.Put(ctx, dst+uintptr(at), mem, pe)
 		})
 	}
 	if err := x.put(ctx, "put", device.Own, dst, src, n, pe); err != nil || nbi {
@@ -46,20 +46,20 @@ func (w *World) PutAny(dst, src uintptr, n uint64, pe int, nbi bool) error {
 }
 
 // GetAny is Get for any mix of memory. nbi: the data are there after the next quiet.
-func (w *World) GetAny(dst, src uintptr, n uint64, pe int, nbi bool) error {
+func (w *World) GetAny(ctx context.Context, dst, src uintptr, n uint64, pe int, nbi bool) error {
 	x := w.device()
 	if x == nil || n == 0 || !x.symmetric(src, 0) && !x.holds(dst) {
-		return w.getHost(dst, src, n, pe)
+		return w.getHost(ctx, dst, src, n, pe)
 	}
 	if err := w.enter("get"); err != nil {
 		return err
 	}
 	defer w.exit()
-	ctx, stop := w.bounded(Default)
+	ctx, stop := w.bounded(ctx, Default)
 	defer stop()
 	if !x.symmetric(src, 0) {
 		return x.staged(n, func(at uint64, mem []byte) error { // a host heap to device memory
-			if err := w.Get(mem, src+uintptr(at), pe); err != nil {
+			if err := w.Get(ctx, mem, src+uintptr(at), pe); err != nil {
 				return err
 			}
 			return x.write(ctx, dst+uintptr(at), mem)
@@ -72,11 +72,11 @@ func (w *World) GetAny(dst, src uintptr, n uint64, pe int, nbi bool) error {
 }
 
 // putHost and getHost are the forms without a device, by addresses.
-func (w *World) putHost(dst, src uintptr, n uint64, pe int) error {
-	return w.Put(dst, memoryAt(src, n), pe)
+func (w *World) putHost(ctx context.Context, dst, src uintptr, n uint64, pe int) error {
+	return w.Put(ctx, dst, memoryAt(src, n), pe)
 }
-func (w *World) getHost(dst, src uintptr, n uint64, pe int) error {
-	return w.Get(memoryAt(dst, n), src, pe)
+func (w *World) getHost(ctx context.Context, dst, src uintptr, n uint64, pe int) error {
+	return w.Get(ctx, memoryAt(dst, n), src, pe)
 }
 
 // staged cuts n bytes into pieces of pinned memory.
@@ -297,8 +297,8 @@ func (x *accelerator) canAdd(op string, width int) error {
 }
 
 // atomic is one atomic update of a word on the device: set, fetch, and additions whose old value nobody wants.
-func (x *accelerator) atomic(target uintptr, op fabric.Atomic, pe int) (uint64, error) {
-	ctx, stop := x.w.bounded(Default)
+func (x *accelerator) atomic(ctx context.Context, target uintptr, op fabric.Atomic, pe int) (uint64, error) {
+	ctx, stop := x.w.bounded(ctx, Default)
 	defer stop()
 	switch {
 	case op.Op == fabric.Fetch:
@@ -314,7 +314,7 @@ func (x *accelerator) atomic(target uintptr, op fabric.Atomic, pe int) (uint64, 
 }
 
 // putSignal puts and then updates a word of 8 bytes, each in its kind of memory; whoever sees the word sees the data.
-func (w *World) putSignalAny(x *accelerator, dst, src uintptr, n uint64, sig uintptr, op int, value uint64, pe int) error {
+func (w *World) putSignalAny(ctx context.Context, x *accelerator, dst, src uintptr, n uint64, sig uintptr, op int, value uint64, pe int) error {
 	const name = "put_signal"
 	if sig%8 != 0 {
 		return status.New(status.Misaligned, name, "signal address %#x is not a multiple of 8", sig)
@@ -323,10 +323,10 @@ func (w *World) putSignalAny(x *accelerator, dst, src uintptr, n uint64, sig uin
 		if _, err := w.addr(name, sig, 8, pe); err != nil {
 			return err
 		}
-		if err := w.PutAny(dst, src, n, pe, false); err != nil {
+		if err := w.PutAny(ctx, dst, src, n, pe, false); err != nil {
 			return err
 		}
-		return w.PutSignal(sig, nil, sig, op, value, pe)
+		return w.PutSignal(ctx, sig, nil, sig, op, value, pe)
 	}
 	if op == int(fabric.SignalAdd) {
 		if err := x.canAdd(name, 8); err != nil {
@@ -336,10 +336,10 @@ func (w *World) putSignalAny(x *accelerator, dst, src uintptr, n uint64, sig uin
 	if _, err := x.twin(name, sig, 8, pe); err != nil {
 		return err
 	}
-	if err := w.PutAny(dst, src, n, pe, false); err != nil {
+	if err := w.PutAny(ctx, dst, src, n, pe, false); err != nil {
 		return err
 	}
-	ctx, stop := w.bounded(Default)
+	ctx, stop := w.bounded(ctx, Default)
 	defer stop()
 	if !x.symmetric(dst, 0) { // the data went another way than the signal will
 		if err := w.net.Quiet(ctx); err != nil {
@@ -353,10 +353,10 @@ func (w *World) putSignalAny(x *accelerator, dst, src uintptr, n uint64, sig uin
 }
 
 // PutSignalAny is PutSignal for any mix of memory.
-func (w *World) PutSignalAny(dst, src uintptr, n uint64, sig uintptr, op int, value uint64, pe int) error {
+func (w *World) PutSignalAny(ctx context.Context, dst, src uintptr, n uint64, sig uintptr, op int, value uint64, pe int) error {
 	x := w.device()
 	if x == nil || !x.symmetric(dst, 0) && !x.symmetric(sig, 0) && (n == 0 || !x.holds(src)) {
-		return w.PutSignal(dst, memoryAt(src, n), sig, op, value, pe)
+		return w.PutSignal(ctx, dst, memoryAt(src, n), sig, op, value, pe)
 	}
 	if err := w.enter("put_signal"); err != nil {
 		return err
@@ -365,5 +365,5 @@ func (w *World) PutSignalAny(dst, src uintptr, n uint64, sig uintptr, op int, va
 	if op != int(fabric.SignalSet) && op != int(fabric.SignalAdd) {
 		return status.New(status.InvalidArgument, "put_signal", "signal operation %d is neither GSHMEM_SIGNAL_SET nor GSHMEM_SIGNAL_ADD", op)
 	}
-	return w.putSignalAny(x, dst, src, n, sig, op, value, pe)
+	return w.putSignalAny(ctx, x, dst, src, n, sig, op, value, pe)
 }

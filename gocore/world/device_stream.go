@@ -155,7 +155,7 @@ func (w *World) PutOnStream(dst, src uintptr, n uint64, pe int, s device.Stream)
 		return err
 	}
 	defer done()
-	ctx, stop := w.bounded(Default)
+	ctx, stop := w.bounded(w.ctx, Default)
 	defer stop()
 	if x.symmetric(dst, 0) {
 		return x.put(ctx, op, s, dst, src, n, pe)
@@ -163,7 +163,7 @@ func (w *World) PutOnStream(dst, src uintptr, n uint64, pe int, s device.Stream)
 	if err := x.settled(ctx, op, s); err != nil { // to a host heap
 		return err
 	}
-	return w.PutAny(dst, src, n, pe, false)
+	return w.PutAny(ctx, dst, src, n, pe, false)
 }
 
 // GetOnStream is get in the order of a stream.
@@ -174,7 +174,7 @@ func (w *World) GetOnStream(dst, src uintptr, n uint64, pe int, s device.Stream)
 		return err
 	}
 	defer done()
-	ctx, stop := w.bounded(Default)
+	ctx, stop := w.bounded(w.ctx, Default)
 	defer stop()
 	if x.symmetric(src, 0) {
 		return x.get(ctx, op, s, dst, src, n, pe)
@@ -182,7 +182,7 @@ func (w *World) GetOnStream(dst, src uintptr, n uint64, pe int, s device.Stream)
 	if err := x.settled(ctx, op, s); err != nil {
 		return err
 	}
-	return w.GetAny(dst, src, n, pe, false)
+	return w.GetAny(ctx, dst, src, n, pe, false)
 }
 
 // oneBlock is up to how many bytes one block puts and signals in one launch.
@@ -252,7 +252,7 @@ func (w *World) SignalOnStream(sig uintptr, value int32, op, pe int, s device.St
 			kind = fabric.Add
 		}
 		return x.call(name, s, false, func() error {
-			_, err := w.Atomic(sig, fabric.Atomic{Op: kind, Width: 4, Operand: uint64(uint32(value)), NoReply: true}, pe)
+			_, err := w.Atomic(w.ctx, sig, fabric.Atomic{Op: kind, Width: 4, Operand: uint64(uint32(value)), NoReply: true}, pe)
 			return err
 		})
 	}
@@ -260,7 +260,7 @@ func (w *World) SignalOnStream(sig uintptr, value int32, op, pe int, s device.St
 		x.note(s, name, false)
 		return x.launchOn("gshmem_k_signal", 1, s, uint64(sig), uint64(int64(value)), uint64(op), uint64(pe))
 	}
-	ctx, stop := w.bounded(Default)
+	ctx, stop := w.bounded(w.ctx, Default)
 	defer stop()
 	return x.putWord(ctx, name, s, sig, uint64(uint32(value)), 4, pe)
 }
@@ -408,7 +408,7 @@ func (w *World) WaitStream(s device.Stream, timeout int64, slice time.Duration) 
 	if err := w.enter(op); err != nil {
 		return nil, err
 	}
-	ctx, stop := w.bounded(timeout)
+	ctx, stop := w.bounded(w.ctx, timeout)
 	ctx, cancel := context.WithCancelCause(ctx)
 	r := Background(func(why error) { cancel(why) }, func() error {
 		defer w.exit()

@@ -19,16 +19,16 @@ type strided struct {
 }
 
 // IputAny puts count elements of elem bytes each.
-func (w *World) IputAny(dst, src uintptr, ds, ss int64, elem, count uint64, pe int) error {
-	return w.strided(strided{"iput", true, dst, src, ds, ss, elem, count, pe})
+func (w *World) IputAny(ctx context.Context, dst, src uintptr, ds, ss int64, elem, count uint64, pe int) error {
+	return w.strided(ctx, strided{"iput", true, dst, src, ds, ss, elem, count, pe})
 }
 
 // IgetAny gets count elements of elem bytes each.
-func (w *World) IgetAny(dst, src uintptr, ds, ss int64, elem, count uint64, pe int) error {
-	return w.strided(strided{"iget", false, src, dst, ss, ds, elem, count, pe})
+func (w *World) IgetAny(ctx context.Context, dst, src uintptr, ds, ss int64, elem, count uint64, pe int) error {
+	return w.strided(ctx, strided{"iget", false, src, dst, ss, ds, elem, count, pe})
 }
 
-func (w *World) strided(s strided) error {
+func (w *World) strided(ctx context.Context, s strided) error {
 	if err := w.CheckStrided(s.op, s.at, s.as, s.ls, s.elem, s.count, s.pe); err != nil || s.elem == 0 || s.count == 0 {
 		return err
 	}
@@ -38,7 +38,7 @@ func (w *World) strided(s strided) error {
 			return err
 		}
 		defer w.exit()
-		ctx, stop := w.bounded(Default)
+		ctx, stop := w.bounded(ctx, Default)
 		defer stop()
 		if x.holds(s.local) {
 			return x.stridedKernel(ctx, s, s.at, s.local, s.ls, s.count)
@@ -49,9 +49,9 @@ func (w *World) strided(s strided) error {
 		at, local := s.atElement(i), s.localElement(i)
 		var err error
 		if s.putting {
-			err = w.PutAny(at, local, s.elem, s.pe, false)
+			err = w.PutAny(ctx, at, local, s.elem, s.pe, false)
 		} else {
-			err = w.GetAny(local, at, s.elem, s.pe, false)
+			err = w.GetAny(ctx, local, at, s.elem, s.pe, false)
 		}
 		if err != nil {
 			return err

@@ -61,7 +61,7 @@ func (x *accelerator) look(word uintptr, width int, signed bool) (uint64, error)
 	if err := x.dev.Copy(x.slot, word, uint64(width), x.aside); err != nil {
 		return 0, err
 	}
-	ctx, stop := x.w.bounded(Default)
+	ctx, stop := x.w.bounded(x.w.ctx, Default)
 	defer stop()
 	if err := x.dev.Wait(ctx, x.aside); err != nil {
 		return 0, err

@@ -46,19 +46,22 @@ func (w *World) addr(op string, at uintptr, n uint64, pe int) (fabric.Addr, erro
 	return fabric.Addr{PE: pe, Ref: fabric.MakeRef(0, w.seg.Geo.HeapOff+off)}, nil
 }
 
+// Context is what one-sided operations run under when nothing else may call them off: it ends with the world, or an abort.
+func (w *World) Context() context.Context { return w.ctx }
+
 // bounded is a context for a one-sided operation that needs the peer's runtime.
-func (w *World) bounded(timeout int64) (context.Context, context.CancelFunc) {
+func (w *World) bounded(ctx context.Context, timeout int64) (context.Context, context.CancelFunc) {
 	if timeout == Default {
 		timeout = int64(w.timeout)
 	}
 	if timeout < 0 {
-		return w.ctx, func() {}
+		return ctx, func() {}
 	}
-	return context.WithTimeoutCause(w.ctx, time.Duration(timeout), status.New(status.Timeout, "", "no answer within %v (SHMEM_TIMEOUT, or the call's own timeout)", time.Duration(timeout)))
+	return context.WithTimeoutCause(ctx, time.Duration(timeout), status.New(status.Timeout, "", "no answer within %v (SHMEM_TIMEOUT, or the call's own timeout)", time.Duration(timeout)))
 }
 
 // Put copies src to the peer's twin of dst.
-func (w *World) Put(dst uintptr, src []byte, pe int) error {
+func (w *World) Put(ctx context.Context, dst uintptr, src []byte, pe int) error {
 	if err := w.enter("put"); err != nil {
 		return err
 	}
@@ -67,13 +70,13 @@ func (w *World) Put(dst uintptr, src []byte, pe int) error {
 	if err != nil || len(src) == 0 {
 		return err
 	}
-	ctx, cancel := w.bounded(Default)
+	ctx, cancel := w.bounded(ctx, Default)
 	defer cancel()
 	return w.net.Put(ctx, at, src)
 }
 
 // Get fills dst from the peer's twin of src.
-func (w *World) Get(dst []byte, src uintptr, pe int) error {
+func (w *World) Get(ctx context.Context, dst []byte, src uintptr, pe int) error {
 	if err := w.enter("get"); err != nil {
 		return err
 	}
@@ -82,7 +85,7 @@ func (w *World) Get(dst []byte, src uintptr, pe int) error {
 	if err != nil || len(dst) == 0 {
 		return err
 	}
-	ctx, cancel := w.bounded(Default)
+	ctx, cancel := w.bounded(ctx, Default)
 	defer cancel()
 	return w.net.Get(ctx, dst, at)
 }
@@ -125,7 +128,7 @@ func (w *World) CheckStrided(op string, at uintptr, stride, other int64, elem, c
 }
 
 // P stores one value at the peer and wakes its waiters. Aligned words of 4 and 8 bytes are never torn.
-func (w *World) P(dst uintptr, value uint64, width, pe int) error {
+func (w *World) P(ctx context.Context, dst uintptr, value uint64, width, pe int) error {
 	if err := w.enter("p"); err != nil {
 		return err
 	}
@@ -134,7 +137,7 @@ func (w *World) P(dst uintptr, value uint64, width, pe int) error {
 		return err
 	}
 	if x := w.device(); x.symmetric(dst, 0) {
-		ctx, cancel := w.bounded(Default)
+		ctx, cancel := w.bounded(ctx, Default)
 		defer cancel()
 		return x.putWord(ctx, "p", device.Own, dst, value, width, pe)
 	}
@@ -142,7 +145,7 @@ func (w *World) P(dst uintptr, value uint64, width, pe int) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := w.bounded(Default)
+	ctx, cancel := w.bounded(ctx, Default)
 	defer cancel()
 	if width >= 4 && at.Ref.Off()%uint64(width) == 0 {
 		_, err = w.net.Atomic(ctx, at, fabric.Atomic{Op: fabric.Set, Width: width, Operand: value, NoReply: true})
@@ -152,7 +155,7 @@ func (w *World) P(dst uintptr, value uint64, width, pe int) error {
 }
 
 // G reads one value.
-func (w *World) G(src uintptr, width, pe int) (uint64, error) {
+func (w *World) G(ctx context.Context, src uintptr, width, pe int) (uint64, error) {
 	if err := w.enter("g"); err != nil {
 		return 0, err
 	}
@@ -161,7 +164,7 @@ func (w *World) G(src uintptr, width, pe int) (uint64, error) {
 		return 0, err
 	}
 	if x := w.device(); x.symmetric(src, 0) {
-		ctx, cancel := w.bounded(Default)
+		ctx, cancel := w.bounded(ctx, Default)
 		defer cancel()
 		return x.getWord(ctx, "g", src, width, pe)
 	}
@@ -169,7 +172,7 @@ func (w *World) G(src uintptr, width, pe int) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	ctx, cancel := w.bounded(Default)
+	ctx, cancel := w.bounded(ctx, Default)
 	defer cancel()
 	if width >= 4 && at.Ref.Off()%uint64(width) == 0 {
 		return w.net.Atomic(ctx, at, fabric.Atomic{Op: fabric.Fetch, Width: width})
@@ -180,7 +183,7 @@ func (w *World) G(src uintptr, width, pe int) (uint64, error) {
 }
 
 // Atomic updates one word of the peer.
-func (w *World) Atomic(target uintptr, op fabric.Atomic, pe int) (uint64, error) {
+func (w *World) Atomic(ctx context.Context, target uintptr, op fabric.Atomic, pe int) (uint64, error) {
 	if err := w.enter("atomic"); err != nil {
 		return 0, err
 	}
@@ -195,7 +198,7 @@ func (w *World) Atomic(target uintptr, op fabric.Atomic, pe int) (uint64, error)
 		if target%uintptr(op.Width) != 0 {
 			return 0, status.New(status.Misaligned, "atomic", "address %#x is not a multiple of %d", target, op.Width)
 		}
-		return x.atomic(target, op, pe)
+		return x.atomic(ctx, target, op, pe)
 	}
 	at, err := w.addr("atomic", target, uint64(op.Width), pe)
 	if err != nil {
@@ -204,13 +207,13 @@ func (w *World) Atomic(target uintptr, op fabric.Atomic, pe int) (uint64, error)
 	if target%uintptr(op.Width) != 0 {
 		return 0, status.New(status.Misaligned, "atomic", "address %#x is not a multiple of %d", target, op.Width)
 	}
-	ctx, cancel := w.bounded(Default)
+	ctx, cancel := w.bounded(ctx, Default)
 	defer cancel()
 	return w.net.Atomic(ctx, at, op)
 }
 
 // PutSignal puts and then updates the signal word at the same peer.
-func (w *World) PutSignal(dst uintptr, src []byte, sig uintptr, op int, value uint64, pe int) error {
+func (w *World) PutSignal(ctx context.Context, dst uintptr, src []byte, sig uintptr, op int, value uint64, pe int) error {
 	if err := w.enter("put_signal"); err != nil {
 		return err
 	}
@@ -229,7 +232,7 @@ func (w *World) PutSignal(dst uintptr, src []byte, sig uintptr, op int, value ui
 	if sig%8 != 0 {
 		return status.New(status.Misaligned, "put_signal", "signal address %#x is not a multiple of 8", sig)
 	}
-	ctx, cancel := w.bounded(Default)
+	ctx, cancel := w.bounded(ctx, Default)
 	defer cancel()
 	return w.net.PutSignal(ctx, at, src, word, fabric.SignalOp(op), value)
 }
@@ -240,7 +243,7 @@ func (w *World) Fence() error {
 		return err
 	}
 	defer w.exit()
-	ctx, cancel := w.bounded(Default)
+	ctx, cancel := w.bounded(w.ctx, Default)
 	defer cancel()
 	if err := w.quietDevice(ctx, "fence"); err != nil {
 		return err
@@ -257,12 +260,12 @@ func (w *World) Fence() error {
 }
 
 // Quiet returns when everything this PE issued has taken effect.
-func (w *World) Quiet(timeout int64) error {
+func (w *World) Quiet(ctx context.Context, timeout int64) error {
 	if err := w.enter("quiet"); err != nil {
 		return err
 	}
 	defer w.exit()
-	ctx, cancel := w.bounded(timeout)
+	ctx, cancel := w.bounded(ctx, timeout)
 	defer cancel()
 	return w.quietAll(ctx, "quiet")
 }

@@ -201,7 +201,7 @@ func TestFinalizeUnderWorkingThreads(t *testing.T) {
 							case 0:
 								err = do(w.WorldTeam().Collective(coll.Call{Op: coll.Barrier, Root: -1}, world.How{}, world.Default, 0))
 							case 1:
-								err = w.Put(b.Address(), buf, 1-w.Me())
+								err = w.Put(w.Context(), b.Address(), buf, 1-w.Me())
 							case 2:
 								err = do(w.WaitUntil(b.Address()+1<<15, 8, false, 0, 1, 1e6, 0))
 								if status.Of(err) == status.Timeout {

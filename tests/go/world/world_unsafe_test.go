@@ -85,7 +85,7 @@ func TestBlocksLieAtTheSameOffsetAndAreZero(t *testing.T) {
 				if err := barrier(w.WorldTeam()); err != nil {
 					return err
 				}
-				if err := w.Get(got, b.Address(), next); err != nil {
+				if err := w.Get(w.Context(), got, b.Address(), next); err != nil {
 					return err
 				}
 				for k, v := range got {
@@ -178,7 +178,7 @@ func TestOverlappingTeamsAgreeOnOffsets(t *testing.T) {
 				return err
 			}
 			mine := []byte{byte(w.Me() + 1), 77}
-			if err := w.Put(b.Address()+uintptr(2*w.Me()), mine, 0); err != nil {
+			if err := w.Put(w.Context(), b.Address()+uintptr(2*w.Me()), mine, 0); err != nil {
 				return err
 			}
 			if err := barrier(w.WorldTeam()); err != nil {
@@ -243,7 +243,7 @@ func TestFinalizeKeepsPagesOfHeldBlocks(t *testing.T) {
 		for i, v := range bytesOf(b) {
 			require.Equal(t, byte(i*(pe+3)), v)
 		}
-		require.Equal(t, status.Finalized, status.Of(b.World().Put(b.Address(), []byte{1}, 0)))
+		require.Equal(t, status.Finalized, status.Of(b.World().Put(b.World().Context(), b.Address(), []byte{1}, 0)))
 	}
 	before := shmemtest.Held().Maps
 	for _, b := range blocks {
@@ -434,14 +434,14 @@ func TestAtomicsOfAllPEsAreExact(t *testing.T) {
 		}
 		const each = 300
 		for range each {
-			if _, err := w.Atomic(b.Address(), fabric.Atomic{Op: fabric.Add, Width: 8, Operand: uint64(w.Me() + 1)}, 0); err != nil {
+			if _, err := w.Atomic(w.Context(), b.Address(), fabric.Atomic{Op: fabric.Add, Width: 8, Operand: uint64(w.Me() + 1)}, 0); err != nil {
 				return err
 			}
 		}
 		if err := barrier(w.WorldTeam()); err != nil {
 			return err
 		}
-		got, err := w.G(b.Address(), 8, 0)
+		got, err := w.G(w.Context(), b.Address(), 8, 0)
 		if want := uint64(each * w.N() * (w.N() + 1) / 2); err == nil && got != want {
 			return fmt.Errorf("sum %d, want %d", got, want)
 		}
@@ -460,13 +460,13 @@ func TestBadArgumentsAreRefusedBeforeAnythingMoves(t *testing.T) {
 			err  error
 			want status.Code
 		}{
-			"PE below":   {w.Put(b.Address(), here, -1), status.InvalidPE},
-			"PE beyond":  {w.Get(here, b.Address(), w.N()), status.InvalidPE},
-			"ordinary":   {w.Put(uintptr(unsafe.Pointer(&here[0])), here, 0), status.NotSymmetric},
-			"past end":   {w.Put(b.Address()+uintptr(64<<20)-4, here, 0), status.NotSymmetric},
-			"misaligned": {second(w.Atomic(b.Address()+4, fabric.Atomic{Op: fabric.Add, Width: 8}, 0)), status.Misaligned},
-			"operator":   {second(w.Atomic(b.Address(), fabric.Atomic{Op: 99, Width: 8}, 0)), status.InvalidArgument},
-			"width":      {w.P(b.Address(), 1, 3, 0), status.InvalidArgument},
+			"PE below":   {w.Put(w.Context(), b.Address(), here, -1), status.InvalidPE},
+			"PE beyond":  {w.Get(w.Context(), here, b.Address(), w.N()), status.InvalidPE},
+			"ordinary":   {w.Put(w.Context(), uintptr(unsafe.Pointer(&here[0])), here, 0), status.NotSymmetric},
+			"past end":   {w.Put(w.Context(), b.Address()+uintptr(64<<20)-4, here, 0), status.NotSymmetric},
+			"misaligned": {second(w.Atomic(w.Context(), b.Address()+4, fabric.Atomic{Op: fabric.Add, Width: 8}, 0)), status.Misaligned},
+			"operator":   {second(w.Atomic(w.Context(), b.Address(), fabric.Atomic{Op: 99, Width: 8}, 0)), status.InvalidArgument},
+			"width":      {w.P(w.Context(), b.Address(), 1, 3, 0), status.InvalidArgument},
 		} {
 			if status.Of(c.err) != c.want {
 				return fmt.Errorf("%s: %v", what, c.err)

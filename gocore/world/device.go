@@ -128,7 +128,7 @@ func hostLate() time.Duration {
 func (x *accelerator) furnish(bytes uint64) error {
 	w := x.w
 	var err error
-	if x.heap, err = x.dev.NewHeap(bytes+reservedBytes(w.n), w.me, w.n); err != nil {
+	if x.heap, err = x.dev.NewHeap(bytes+x.reserved(), w.me, w.n); err != nil {
 		return err
 	}
 	if x.aside, err = x.dev.NewStream(); err != nil {
@@ -165,12 +165,9 @@ func (x *accelerator) mapPeers(cards [][]byte) {
 
 // settle makes what needs the peers' maps: the state for kernels and the allocator.
 func (x *accelerator) settle() error {
-	first, end, err := x.makeState()
-	if err != nil {
-		return err
-	}
-	x.arena = newArena(x.heap, first, end-first, x.heap.Base(x.w.me)+uintptr(first), "SHMEM_DEVICE_SIZE", x.wipe)
-	return nil
+	x.facts = x.dev.Facts() // the heap added to them
+	x.arena = newArena(x.heap, 0, x.heap.Size()-x.reserved(), x.heap.Base(x.w.me), "SHMEM_DEVICE_SIZE", x.wipe)
+	return x.makeState()
 }
 
 // wipe clears parts of the heap and waits until they are clear.

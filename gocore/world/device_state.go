@@ -1,20 +1,37 @@
 package world
 
 import (
+	"strings"
+
 	"goshmem/gocore/config"
 	"goshmem/gocore/device"
-	"goshmem/gocore/status"
+	"goshmem/gocore/device/acl"
+	"goshmem/gocore/device/state"
 )
 
 // openNPU opens an Ascend NPU through CANN.
 func openNPU(id int, cfg *config.Config) (device.Device, error) {
-	return nil, status.New(status.Unsupported, "device_open", "no driver of NPUs is linked in")
+	return acl.Open(acl.Options{Device: id, Library: cfg.ACLLibrary, Kernels: cfg.Kernels})
 }
 
-// reservedBytes is how much of each device heap belongs to the state for kernels.
-func reservedBytes(n int) uint64 { return 0 }
+// reserved is how much of the end of the heap belongs to the state for kernels. It is set aside whether or not there are kernels
+// here, so that the heaps of all PEs are equal.
+func (x *accelerator) reserved() uint64 {
+	if x.kind == "host" {
+		return 0
+	}
+	return state.Reserved
+}
 
-// makeState makes the state for kernels, if there are kernels, and gives the part of the heap that is left for blocks.
-func (x *accelerator) makeState() (first, end uint64, err error) {
-	return 0, x.heap.Size(), nil
+// makeState makes the state for kernels, where there are some.
+func (x *accelerator) makeState() error {
+	if x.reserved() == 0 || strings.HasPrefix(x.facts.Kernels, "none") {
+		return nil
+	}
+	s, err := state.New(x.dev, state.Options{Me: x.w.me, N: x.w.n, Heap: x.heap})
+	if err != nil {
+		return err
+	}
+	x.state = s
+	return nil
 }

@@ -2,9 +2,11 @@ package world
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"goshmem/gocore/config"
+	"goshmem/gocore/device"
 )
 
 // The JSON of gshmem_info: what is in use and why, for shmem.info(), bug reports and `shmem-config --diagnose`.
@@ -18,6 +20,7 @@ type infoWorld struct {
 	Timeout   float64         `json:"timeout_s"`
 	Crowded   bool            `json:"crowded"`
 	Heap      infoHeap        `json:"heap"`
+	Device    infoDevice      `json:"device"`
 	Scratch   uint64          `json:"scratch_used"`
 	Peers     []infoPeer      `json:"peers"`
 	Teams     []infoTeam      `json:"teams"`
@@ -37,6 +40,16 @@ type infoHeap struct {
 	Blocks      uint64 `json:"blocks"`
 	Dropped     uint64 `json:"dropped"`
 	Memory      string `json:"memory"`
+}
+
+// infoDevice is the device of a world, or why it has none.
+type infoDevice struct {
+	Kind   string        `json:"kind"` // "none", "npu", "host"
+	Reason string        `json:"reason,omitempty"`
+	State  string        `json:"state,omitempty"`
+	Facts  *device.Facts `json:"facts,omitempty"`
+	Heap   *infoHeap     `json:"heap,omitempty"`
+	Far    []string      `json:"not_mapped,omitempty"` // peers whose device memory is out of reach, and why
 }
 
 type infoPeer struct {
@@ -95,6 +108,7 @@ func (w *World) info() infoWorld {
 		Heap:     infoHeap{s.Bytes, s.Used, s.LargestHole, s.Blocks, s.Dropped, w.seg.How()},
 		Scratch:  w.scratch.Used(),
 		Settings: w.cfg.Origins()}
+	out.Device = w.infoDevice()
 	for pe := range w.n {
 		out.Peers = append(out.Peers, w.infoPeer(pe))
 	}
@@ -106,6 +120,25 @@ func (w *World) info() infoWorld {
 			it.Health = err.Error()
 		}
 		out.Teams = append(out.Teams, it)
+	}
+	return out
+}
+
+func (w *World) infoDevice() infoDevice {
+	x := w.device()
+	if x == nil {
+		return infoDevice{Kind: "none", Reason: w.whyNoDevice()}
+	}
+	s := w.statsOf(x.arena)
+	facts := x.facts
+	out := infoDevice{Kind: x.kind, State: "up", Facts: &facts, Heap: &infoHeap{s.Bytes, s.Used, s.LargestHole, s.Blocks, s.Dropped, facts.Sharing}}
+	if err := x.health(); err != nil {
+		out.State = "broken: " + err.Error()
+	}
+	for pe, why := range x.far {
+		if why != "" {
+			out.Far = append(out.Far, fmt.Sprintf("PE %d: %s", pe, why))
+		}
 	}
 	return out
 }

@@ -2,6 +2,7 @@
 // kernel, on every survivor, must end once the host set the abort word, without breaking a rule or
 // touching a byte outside its buffers; and a kernel launched afterwards ends too.
 #include "harness/world.hpp"
+#include "kernel_entry.h"
 #include "../cpu_model/src/core.hpp"
 #include "../cpu_model/src/fault.hpp"
 #include <cstring>
@@ -101,7 +102,7 @@ void run_with(const Config& c, const Case& k, uint8_t topology, Fault& fault)
     World w(c);
     const Room r = make_room(w);
     if (topology) w.queues(topology, (topology & GSHMEM_TOPO_MTE) != 0);
-    fault.host = [&] {
+    fault.host = [&](bool) {
         for (int pe = 0; pe < w.n(); pe++) w.set_abort(pe, 1);
     };
     int32_t rc = launch(w, r, k, fault, [](int) { return true; });
@@ -161,7 +162,7 @@ KERNEL_TEST(killed_announces_nothing)
     w.queues(GSHMEM_TOPO_SDMA | GSHMEM_TOPO_MTE, true);
     Fault fault;
     fault.stop_engines = 0;
-    fault.host = [&] {
+    fault.host = [&](bool) {
         for (int pe = 0; pe < w.n(); pe++) w.set_abort(pe, 1);
     };
     for (const Case& k : collective())
@@ -169,6 +170,56 @@ KERNEL_TEST(killed_announces_nothing)
     for (int pe = 0; pe < w.n(); pe++)
         for (int i = 0; i < w.n(); i++)
             if (w.sym_as<int32_t>(pe, r.z)[16 * i]) fail("PE %d was told that the tokens of PE %d had arrived", pe, i);
+}
+
+namespace {
+
+struct SignalArgs {
+    uint64_t state, dst, sig, bytes;
+};
+
+// PE 0 puts 1, 2, 3, ... and signals; PE 1 looks at every block's last word as soon as it sees the signal.
+void signal_and_look(const void* p)
+{
+    const SignalArgs& a = *static_cast<const SignalArgs*>(p);
+    aclshmemx_set_state(reinterpret_cast<GM_ADDR>(a.state));
+    if (aclshmem_my_pe() == 0)
+        return gshmem_k_put_signal(reinterpret_cast<GM_ADDR>(a.state), reinterpret_cast<GM_ADDR>(a.dst), reinterpret_cast<GM_ADDR>(a.dst), a.bytes,
+                                   reinterpret_cast<GM_ADDR>(a.sig), 5, 0, 1, 0);
+    const uint64_t blocks = static_cast<uint64_t>(AscendC::GetBlockNum());
+    if (AscendC::GetBlockIdx() != 0 || aclshmem_signal_wait_until(gshmem::at<int32_t>(a.sig), ACLSHMEM_CMP_EQ, 5) != 5) return;
+    for (uint64_t b = 0; b < blocks; b++) {
+        const gshmem::Share s = gshmem::share_of(a.bytes, 512, b, blocks);
+        if (s.size && gshmem::load_shared<uint32_t>(a.dst + s.begin + s.size - 4) != (s.begin + s.size) / 4) AscendC::Trap();
+    }
+}
+
+} // namespace
+
+// A signal says that all blocks' data is there, also when the sender's blocks see an abort between the two.
+KERNEL_TEST(killed_signal_means_data)
+{
+    if (c.pes != 3) return;
+    km::Random random{c.seed * 13 + c.blocks};
+    Config two{2, 1 + c.blocks, c.schedule, 0};
+    km_register_kernel("signal_and_look", signal_and_look, sizeof(SignalArgs));
+    uint64_t steps = 0;
+    for (int i = 0; i < (full ? 200 : 60); i++) {
+        two.seed = random.next() % 1000; // all policies: some let a block fall behind
+        World w(two);
+        const uint64_t bytes = 20000, dst = w.symmetric(bytes), sig = w.symmetric(4);
+        for (uint32_t k = 0; k < bytes / 4; k++) w.sym_as<uint32_t>(0, dst)[k] = k + 1;
+        Fault fault;
+        if (i) fault.abort = random.next() % steps;
+        fault.host = [&](bool stuck) { // PE 0 first; PE 1 when its signal will not come
+            w.set_abort(0, 1);
+            if (stuck) w.set_abort(1, 1);
+        };
+        Stream s(w);
+        s.kernel("signal_and_look", [&](int pe) { return Args{w.sym(pe, dst), w.sym(pe, sig), bytes}; });
+        s.run_with(fault);
+        if (!i) steps = fault.steps;
+    }
 }
 
 KERNEL_TEST(killed_one_sided) { run_all(c, one_sided(), full); }

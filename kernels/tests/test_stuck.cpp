@@ -100,7 +100,7 @@ void run_stuck(const Config& c, size_t which, uint64_t abort)
     km::Fault fault;
     fault.stop_engines = 0;
     fault.abort = abort;
-    fault.host = [&] { w.set_abort(0, 1); };
+    fault.host = [&](bool) { w.set_abort(0, 1); };
     km_register_kernel("stuck", stuck, sizeof(Api));
     const int32_t rc = km::launch_group("stuck", c.blocks, &args, sizeof api, &dev, 1, fault);
     if (rc != KM_OK) fail("%s, abort at step %lld: rc %d: %s", k.name, static_cast<long long>(abort), rc, km_last_report());

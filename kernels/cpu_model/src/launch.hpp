@@ -75,7 +75,7 @@ struct Launch {
     bool starved(const Fiber& f) const;
     bool serve_engines(); // one entry of some PE's queues; false when all are empty
     void step();          // one access to memory: the fault's clock
-    void host_aborts();
+    void host_acts(bool stuck);
     void nobody_can_run(uint32_t& rounds);
     void report_deadlock();
     void add_report(const Pe* pe, const char* rule, const std::string& text);

@@ -99,13 +99,14 @@ void Launch::step()
     if (!fault) return;
     const uint64_t now = fault->steps++;
     if (now == fault->kill) pes[fault->victim]->dead = true;
-    if (now == fault->abort) host_aborts();
+    if (now == fault->abort) host_acts(false);
 }
 
-void Launch::host_aborts()
+void Launch::host_acts(bool stuck)
 {
     fault->host_ran = true;
-    fault->host();
+    fault->stuck = stuck;
+    fault->host(stuck);
     progress++;
 }
 
@@ -168,7 +169,7 @@ void Launch::nobody_can_run(uint32_t& rounds)
         }
     }
     if (closed && rounds > HOPELESS) {
-        if (fault && !fault->host_ran && fault->host) host_aborts();
+        if (fault && !fault->stuck && fault->host) host_acts(true);
         else report_deadlock();
         return;
     }

@@ -21,7 +21,6 @@ void kernel_boundary()
     km::sync_all(km::Where{"kernel boundary", 0});
 }
 
-
 } // namespace
 
 void run_stream(const void* p)
@@ -53,7 +52,7 @@ void run_stream(const void* p)
 void Stream::kernel(const std::string& name, std::function<Args(int)> args) { steps_.push_back({name, std::move(args), {}}); }
 void Stream::host(std::function<void(int)> step) { steps_.push_back({"", {}, std::move(step)}); }
 
-int32_t Stream::launch()
+int32_t Stream::launch(km::Fault* fault)
 {
     km_register_kernel("stream", run_stream, sizeof(StreamArgs));
     std::vector<StreamArgs> args;
@@ -64,12 +63,16 @@ int32_t Stream::launch()
         argp.push_back(&args[i]);
         devs.push_back(world_.device(i));
     }
-    return km_launch_group("stream", world_.config.blocks, argp.data(), sizeof(StreamArgs), devs.data(), static_cast<uint32_t>(world_.n()));
+    const uint32_t blocks = world_.config.blocks, n = static_cast<uint32_t>(world_.n());
+    return fault ? km::launch_group("stream", blocks, argp.data(), sizeof(StreamArgs), devs.data(), n, *fault)
+                 : km_launch_group("stream", blocks, argp.data(), sizeof(StreamArgs), devs.data(), n);
 }
 
-void Stream::run()
+void Stream::run() { judge(launch(nullptr)); }
+void Stream::run_with(km::Fault& fault) { judge(launch(&fault)); }
+
+void Stream::judge(int32_t rc)
 {
-    const int32_t rc = launch();
     if (rc != KM_OK) fail("rc %d: %s", rc, km_last_report());
     if (!failure_.empty()) fail("%s", failure_.c_str());
     world_.check_canaries();
@@ -77,7 +80,7 @@ void Stream::run()
 
 void Stream::run_expecting(const std::string& rule)
 {
-    launch();
+    launch(nullptr);
     const std::string got = km_last_report();
     if (got.find(rule + ": ") == std::string::npos)
         fail("rule %s was not reported; the model said: %s", rule.c_str(), got.empty() ? "nothing" : got.c_str());

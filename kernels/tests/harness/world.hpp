@@ -15,6 +15,10 @@
 #include <string>
 #include <vector>
 
+namespace km {
+struct Fault; // cpu_model/src/fault.hpp
+}
+
 struct Config {
     int pes = 1;
     uint32_t blocks = 1;
@@ -85,6 +89,7 @@ public:
     void kernel(const std::string& name, std::function<Args(int pe)> args);
     void host(std::function<void(int pe)> step);
     void run();                                  // throws Failure
+    void run_with(km::Fault& fault);             // the same, with something going wrong
     void run_expecting(const std::string& rule); // at least this rule must be reported
 
 private:
@@ -94,7 +99,8 @@ private:
         std::function<Args(int)> args;
         std::function<void(int)> host;
     };
-    int32_t launch();
+    int32_t launch(km::Fault* fault);
+    void judge(int32_t rc); // throws Failure
     World& world_;
     std::vector<Step> steps_;
     std::string failure_;

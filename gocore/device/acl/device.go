@@ -31,6 +31,7 @@ type place struct {
 type Device struct {
 	b       *binding
 	id      int
+	count   int     // of the devices that this process sees
 	own     uintptr // the stream that Own stands for
 	reset   bool    // the device was set here, so it is reset here
 	kernels kernels
@@ -43,7 +44,7 @@ type Device struct {
 	streams map[device.Stream]bool // that NewStream made
 	retired []uintptr              // events that were freed while a stream may still wait for them
 	heaps   map[*Heap]struct{}
-	peers   map[int]*failure // devices to which access was enabled, or why it could not be
+	peers   map[int]bool // devices to which access was enabled
 	calls   callSet
 }
 

@@ -37,7 +37,7 @@ func Open(o Options) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Device{b: b, streams: map[device.Stream]bool{}, heaps: map[*Heap]struct{}{}, peers: map[int]*failure{}, ending: make(chan struct{})}
+	d := &Device{b: b, streams: map[device.Stream]bool{}, heaps: map[*Heap]struct{}{}, peers: map[int]bool{}, ending: make(chan struct{})}
 	d.facts.Library = path
 	if err := d.start(o); err != nil {
 		d.abandon()
@@ -177,7 +177,7 @@ func (d *Device) choose(o Options) error {
 	if o.Device >= n {
 		return status.New(status.InvalidArgument, "open device", "device %d; this process sees %d (ASCEND_RT_VISIBLE_DEVICES)", o.Device, n)
 	}
-	d.id = o.Device
+	d.id, d.count = o.Device, n
 	if o.Device >= 0 {
 		return nil
 	}

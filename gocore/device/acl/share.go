@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
-	"strings"
 
 	"goshmem/gocore/status"
 )
@@ -212,14 +211,10 @@ func (d *Device) reach(pe int, c, own *card) error {
 
 // visible is the number under which this process sees a peer's device.
 func (d *Device) visible(c, own *card) (int, bool) {
-	n, f := d.b.deviceCount()
-	if f != nil {
-		return 0, false
-	}
 	if c.Physical < 0 || own.Physical < 0 {
-		return int(c.ID), int(c.ID) < n // an old release: numbers are taken to mean the same everywhere
+		return int(c.ID), int(c.ID) < d.count // an old release: numbers are taken to mean the same everywhere
 	}
-	for id := range n {
+	for id := range d.count {
 		if physical, f := d.b.physical(id); f == nil && physical == int(c.Physical) {
 			return id, true
 		}
@@ -234,13 +229,12 @@ func (d *Device) enable(peer int) string {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	f, asked := d.peers[peer]
-	if !asked {
-		f = d.b.enablePeerAccess(peer)
-		d.peers[peer] = f
-	}
-	if f == nil {
+	if d.peers[peer] {
 		return ""
 	}
-	return strings.TrimSpace(f.words())
+	if f := d.b.enablePeerAccess(peer); f != nil {
+		return f.words()
+	}
+	d.peers[peer] = true
+	return ""
 }

@@ -165,9 +165,10 @@ func (x *accelerator) mapPeers(cards [][]byte) {
 
 // settle makes what needs the peers' maps: the state for kernels and the allocator.
 func (x *accelerator) settle() error {
-	x.facts = x.dev.Facts() // the heap added to them
 	x.arena = newArena(x.heap, 0, x.heap.Size()-x.reserved(), x.heap.Base(x.w.me), "SHMEM_DEVICE_SIZE", x.wipe)
-	return x.makeState()
+	err := x.makeState()
+	x.facts = x.dev.Facts() // the heap and the state added to them
+	return err
 }
 
 // wipe clears parts of the heap and waits until they are clear.

@@ -184,11 +184,11 @@ verb_kernels() {
   if [ -z "$cxx" ]; then
     use_venv
     "$PY" -c 'import ziglang' 2>/dev/null || { say "no clang++: installing ziglang"; "$PY" -m pip install --quiet ziglang; }
-    cxx="$PY -m ziglang c++"
+    cxx="'$PY' -m ziglang c++"
   fi
   command -v make >/dev/null || die "kernels: make was not found"
   mkdir -p build/kernels
-  exec make -C kernels -j"$(nproc)" OUT="$ROOT/build/kernels" CXX="$cxx" "${@:-check}"
+  exec make -C kernels -j"$(nproc)" OUT=../build/kernels CXX="$cxx" "${@:-check}" # relative: make takes no spaces
 }
 
 verb_race() {

@@ -1,6 +1,7 @@
 package acl
 
 import (
+	"encoding/binary"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"goshmem/gocore/device"
 	"goshmem/gocore/status"
 
 	"github.com/stretchr/testify/assert"
@@ -166,4 +168,75 @@ func TestWithoutKernels(t *testing.T) {
 	assert.ErrorIs(t, err, status.Unsupported)
 	assert.ErrorContains(t, err, "libgshmem_kernels_cpu_3510.so")
 	assert.ErrorContains(t, err, "SHMEM_KERNELS")
+}
+
+// launcher is a library of kernels with a launcher of its own, as bisheng's is. It writes what it was told to the host address that
+// is its third argument.
+const launcher = `
+#include <stdint.h>
+#include <string.h>
+int32_t gshmem_launch(const char *name, uint32_t blocks, const void *args, size_t size, void *stream)
+{
+    uint64_t in[3], out[5];
+    if (size != 24 || strcmp(name, "gshmem_k_allgather") == 0) return -1;
+    memcpy(in, args, size);
+    out[0] = blocks, out[1] = in[0], out[2] = in[1], out[3] = stream != 0, out[4] = strlen(name);
+    memcpy((void *)(uintptr_t)in[2], out, sizeof out);
+    return 0;
+}
+`
+
+func TestKernelsWithALauncher(t *testing.T) {
+	p := over(t, setting{chip: "910_93", n: 1, bare: true})
+	if p == nil {
+		return
+	}
+	cc, err := exec.LookPath("cc")
+	if err != nil {
+		t.Skip("there is no C compiler")
+	}
+	folder := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "k.c"), []byte(launcher), 0o600))
+	library := filepath.Join(folder, "libgshmem_kernels.so")
+	out, err := exec.Command(cc, "-shared", "-fPIC", "-o", library, filepath.Join(folder, "k.c")).CombinedOutput()
+	require.NoError(t, err, string(out))
+	d, err := Open(Options{Device: 0, Kernels: folder})
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, d.Close()) }()
+	assert.Equal(t, library, d.Facts().Kernels)
+	mem, at := buffer(t, d, 40)
+	require.NoError(t, d.kernelsFor("gshmem_k_barrier", 7, uint64(at), 11, 22))
+	for i, want := range []uint64{7, 11, 22, 1, uint64(len("gshmem_k_barrier"))} {
+		assert.Equal(t, want, binary.NativeEndian.Uint64(mem[8*i:]))
+	}
+	err = d.Launch("gshmem_k_quiet", 1, device.Own, 5)
+	assert.ErrorIs(t, err, status.Unsupported, "the library is of another version")
+	assert.ErrorContains(t, err, "gshmem_launch gave -3 (no such kernel)")
+	require.NoError(t, d.FreeHost(at))
+}
+
+// kernelsFor starts a kernel with arguments that the table does not have.
+func (d *Device) kernelsFor(name string, blocks int, out uint64, args ...uint64) error {
+	f, err := d.kernels.start(d.b, name, blocks, d.own, append(args, out))
+	if err == nil && f != nil {
+		err = f.as("launch", -1)
+	}
+	return err
+}
+
+// TestModelKernelsAreNotForDevices: over a real runtime the CPU model's library is refused.
+func TestModelKernelsAreNotForDevices(t *testing.T) {
+	p := over(t, setting{chip: "910B1", n: 1})
+	if p == nil {
+		return
+	}
+	d := p.open()
+	emulated := d.Facts().Kernels
+	d.facts.Emulated = false
+	_, why := d.openKernels(emulated)
+	assert.Contains(t, why, "CPU model")
+	k := d.findKernels(Options{Kernels: filepath.Dir(emulated)})
+	assert.Contains(t, k.where, "libgshmem_kernels_npu_2201.so is no file")
+	d.facts.Arch = ""
+	assert.Contains(t, d.findKernels(Options{}).where, "there are no kernels for")
 }

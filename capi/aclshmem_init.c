@@ -107,6 +107,8 @@ static int exit_asked(uint64_t world) {
   hot_thread *self;
   if (!world || hot_enter(world, &w, &self)) return -1;
   int32_t code = w->self ? atomic_load_explicit(&w->self->abort_code, memory_order_acquire) : 0;
+  /* Who asked is still telling the others and leaves by itself: its own watch must not be faster. */
+  if (code && atomic_load_explicit(&w->self->abort_by, memory_order_relaxed) == w->me + 1) code = 0;
   hot_leave(self);
   return (code & ~0xff) == EXIT_MARK ? code & 0xff : -1;
 }
@@ -174,12 +176,31 @@ static int32_t measure(uint64_t world, uintptr_t *low, uint64_t *bytes) {
   return GSHMEM_OK;
 }
 
+/* Where the two sides lie: with a device they are two heaps of one world, without one the host side gets a world of its own when it is asked for. */
+static int32_t measure_sides(face *f, uint64_t world) {
+  gshmem_heap_stat stat = {.size = sizeof stat};
+  int device = gshmem_device_stats(world, &stat) == GSHMEM_OK;
+  int32_t rc = device ? measure(world, &f->host_low, &f->host_bytes) : measure(world, &f->low, &f->bytes);
+  if (rc || !device) return rc;
+  f->low = (uintptr_t)stat.low;
+  f->bytes = stat.bytes;
+  atomic_store_explicit(&f->device, 1, memory_order_release); /* partner: face_on_device */
+  return GSHMEM_OK;
+}
+
+/* The device that is wanted: the one of the environment, else whatever there is. */
+static const char *device_wanted(void) {
+  const char *said = getenv("SHMEM_DEVICE");
+  return said && *said ? NULL : "auto";
+}
+
 /* The world, its teams and its numbers. Collective. */
 static int32_t open_world(face *f, const aclshmemx_init_attr_t *a, const meeting *m) {
   char label[64];
   snprintf(label, sizeof label, "of Ascend instance %llu, %d PEs", (unsigned long long)f->id, a->n_pes);
   gshmem_options o = {.size = sizeof o, .me = a->my_pe, .n = a->n_pes, .heap_bytes = a->local_mem_size + ACLSHMEM_EXTRA_SIZE,
-                      .timeout_ns = (int64_t)a->option_attr.shm_init_timeout * 1000000000, .method = m->method, .secret = m->secret, .label = label};
+                      .timeout_ns = (int64_t)a->option_attr.shm_init_timeout * 1000000000, .method = m->method, .secret = m->secret, .label = label,
+                      .device = device_wanted(), .device_bytes = a->local_mem_size + ACLSHMEM_EXTRA_SIZE};
   if (!strcmp(m->method, "uid"))
     o.uid = m->uid;
   else
@@ -192,14 +213,16 @@ static int32_t open_world(face *f, const aclshmemx_init_attr_t *a, const meeting
   f->local_bytes = a->local_mem_size;
   f->control_ns = (int64_t)a->option_attr.control_operation_timeout * 1000000000;
   f->wait_ns = environment_timeout();
-  rc = measure(world, &f->low, &f->bytes);
+  rc = measure_sides(f, world);
   if (!rc) rc = face_teams_open(f, team);
   if (rc) {
     face_teams_close(f);
     gshmem_finalize(world, 0);
+    atomic_store(&f->device, 0);
     return rc;
   }
   atomic_store_explicit(&f->world, world, memory_order_release);
+  face_buffers_apply(f);
   return GSHMEM_OK;
 }
 
@@ -260,14 +283,14 @@ int aclshmemx_init_attr(aclshmemx_bootstrap_t flags, aclshmemx_init_attr_t *attr
 
 /* PE 0's unique id by a broadcast in the first world, then a second world for the host-side range. */
 int face_host_open(face *f) {
-  if (atomic_load(&f->host_world)) return GSHMEM_OK;
+  if (atomic_load(&f->host_world) || atomic_load(&f->device)) return GSHMEM_OK;
   struct { int32_t status; uint8_t uid[GSHMEM_UID_BYTES]; } word = {0, {0}}, got;
   if (f->me == 0 && f->n > 1) word.status = gshmem_uid_create(NULL, word.uid);
   int32_t rc = gshmem_broadcast(atomic_load(&f->control), &word, &got, sizeof word, 0);
   if (rc) return rc;
   if (got.status) return errtext_fail(got.status, "the host-side range needs a second world, and PE 0 could not make its unique id");
   gshmem_options o = {.size = sizeof o, .me = f->me, .n = f->n, .heap_bytes = f->local_bytes + ACLSHMEM_EXTRA_SIZE, .timeout_ns = f->control_ns,
-                      .method = f->n > 1 ? "uid" : "single", .uid = f->n > 1 ? got.uid : NULL, .label = "host-side memory of an Ascend instance"};
+                      .method = f->n > 1 ? "uid" : "single", .uid = f->n > 1 ? got.uid : NULL, .device = "none", .label = "host-side memory of an Ascend instance"};
   uint64_t world;
   if ((rc = gshmem_init(&o, &world, &f->host_team))) return rc;
   if ((rc = measure(world, &f->host_low, &f->host_bytes))) {
@@ -289,6 +312,7 @@ static int32_t close_worlds(face *f) {
   if (host) rc = gshmem_finalize(host, f->wait_ns);
   int32_t second = gshmem_finalize(world, f->wait_ns);
   atomic_store(&f->host_world, 0);
+  atomic_store(&f->device, 0);
   f->host_bytes = f->bytes = 0;
   atomic_store(&f->control, 0);
   atomic_store(&f->world, 0);

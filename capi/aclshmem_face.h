@@ -42,7 +42,8 @@ typedef struct face {
   int me, n;
   uint64_t id;
   _Atomic uint64_t control; /* world team of its own for allocations: their order is independent of barriers on streams */
-  _Atomic uint64_t host_world;
+  _Atomic uint64_t host_world; /* without a device: a world of its own for the host-side range */
+  _Atomic int device; /* 1: device-side memory is a device's, whose addresses the CPU must not follow; low is such an address */
   uint64_t host_team;
   uintptr_t low, host_low;
   uint64_t bytes, host_bytes, local_bytes;
@@ -66,6 +67,11 @@ static inline face *face_now(void) { return atomic_load_explicit(&face_current, 
 
 static inline uint64_t face_world(face *f) { return atomic_load_explicit(&f->world, memory_order_relaxed); }
 
+/* Device-side memory that the CPU cannot reach. */
+static inline int face_on_device(face *f, const void *address) {
+  return atomic_load_explicit(&f->device, memory_order_acquire) && (uintptr_t)address - f->low < f->bytes; /* partner: open_world */
+}
+
 /* The world whose range holds the address. */
 static inline uint64_t face_world_of(face *f, const void *address) {
   uint64_t host = atomic_load_explicit(&f->host_world, memory_order_acquire); /* partner: face_host_open */
@@ -78,6 +84,9 @@ enum { FACE_DEBUG, FACE_INFO, FACE_WARN, FACE_ERROR, FACE_FATAL };
 void face_log(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Logs a failed call with the core's words, and keeps the status for aclshmem_cpu_last_status. Gives the status. */
 int32_t face_failed(const char *what, int32_t status);
+static inline void face_told(const char *what, int32_t rc) {
+  if (rc) face_failed(what, rc);
+}
 /* Words of our own as this thread's last failure, logged. Gives the Ascend code. */
 int face_refuse(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int face_code(int32_t status); /* the Ascend code of a gshmem status */
@@ -104,6 +113,7 @@ typedef struct face_task {
 void face_queue(void *stream, const face_task *t); /* copies the task; logs what is wrong */
 int32_t face_drain(face *f);                       /* the default stream; at once when it is idle or is the caller */
 void face_stream_end(face *f);
+int face_device_stream(face *f, const void *stream); /* 1: the stream is the device's (0 is the device's default), 0: one of this file's */
 
 /* ---- aclshmem_init.c ---- */
 face *face_find(uint64_t id); /* an instance that is up or coming up, NULL without */
@@ -127,6 +137,7 @@ void face_teams_close(face *f);
 /* ---- aclshmem_rma.c ---- */
 int32_t face_put(face *f, void *dst, const void *src, uint64_t bytes, int pe, int complete);
 int32_t face_get(face *f, void *dst, const void *src, uint64_t bytes, int pe);
+void face_buffers_apply(face *f); /* tells the device's kernels what set_*_config said before init */
 /* ---- aclshmem_signal.c ---- */
 int32_t face_signal(face *f, void *sig, int32_t value, int op, int pe);
 int32_t face_quiet(face *f);

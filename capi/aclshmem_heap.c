@@ -58,7 +58,8 @@ static uint64_t team_of_side(face *f, aclshmem_mem_type_t side, int32_t *rc) {
     return 0;
   }
   *rc = face_host_open(f);
-  return *rc ? 0 : f->host_team;
+  if (*rc) return 0;
+  return atomic_load(&f->device) ? atomic_load(&f->control) : f->host_team;
 }
 
 static void *allocate(const char *what, size_t align, size_t size, aclshmem_mem_type_t side) {
@@ -67,7 +68,8 @@ static void *allocate(const char *what, size_t align, size_t size, aclshmem_mem_
   int64_t began = atomic_load(&f->odd) & ODD_PROF ? hot_now() : 0;
   uint64_t block = 0, team = rc ? 0 : team_of_side(f, side, &rc);
   void *address = NULL;
-  if (!rc) rc = gshmem_alloc(team, size, align, GSHMEM_ZERO, f->control_ns, &block, &address);
+  uint32_t where = side == DEVICE_SIDE && atomic_load(&f->device) ? GSHMEM_ON_DEVICE : 0;
+  if (!rc) rc = gshmem_alloc(team, size, align, GSHMEM_ZERO | where, f->control_ns, &block, &address);
   if (rc) {
     face_failed(what, rc);
     return NULL;
@@ -127,6 +129,6 @@ void aclshmem_free(void *ptr) { aclshmemx_free(ptr, DEVICE_SIDE); }
 void *aclshmemx_get_heap_base(aclshmem_mem_type_t side) {
   face *f = face_now();
   if (!face_world(f)) return NULL;
-  if (side == HOST_SIDE) return atomic_load(&f->host_world) ? (void *)f->host_low : NULL;
+  if (side == HOST_SIDE) return atomic_load(&f->host_world) || atomic_load(&f->device) ? (void *)f->host_low : NULL;
   return side == DEVICE_SIDE ? (void *)f->low : NULL;
 }

@@ -6,6 +6,8 @@
  */
 #include "aclshmem_face.h"
 
+#include "_cgo_export.h"
+
 #include <string.h>
 
 /* Elements to bytes; what does not fit becomes a size that no heap has. */
@@ -16,7 +18,7 @@ int32_t face_put(face *f, void *dst, const void *src, uint64_t bytes, int pe, in
   uint64_t world = face_world_of(f, dst);
   int32_t rc = hot_h_put(world, dst, src, bytes, pe);
   if (HOT_LIKELY(rc == HOT_OK)) return GSHMEM_OK;
-  rc = gshmem_put(world, dst, src, bytes, pe);
+  rc = complete ? gshmem_put(world, dst, src, bytes, pe) : gshmem_put_nbi(world, dst, src, bytes, pe);
   return rc || !complete ? rc : gshmem_quiet(world, f->wait_ns);
 }
 
@@ -149,11 +151,19 @@ static int32_t run_get(face_task *t) { return face_get(t->f, t->dst, t->src, t->
 
 void aclshmemx_putmem_on_stream(void *dst, void *src, size_t n, int32_t pe, aclrtStream stream) {
   face *f = face_now();
+  if (face_device_stream(f, stream)) {
+    face_told("putmem_on_stream", gshmem_put_on_stream(face_world(f), dst, src, n, pe, stream));
+    return;
+  }
   face_queue(stream, &(face_task){.run = run_put, .what = "putmem_on_stream", .f = f, .world = face_world(f), .dst = dst, .src = src, .n = n, .pe = pe});
 }
 
 void aclshmemx_getmem_on_stream(void *dst, void *src, size_t n, int32_t pe, aclrtStream stream) {
   face *f = face_now();
+  if (face_device_stream(f, stream)) {
+    face_told("getmem_on_stream", gshmem_get_on_stream(face_world(f), dst, src, n, pe, stream));
+    return;
+  }
   face_queue(stream, &(face_task){.run = run_get, .what = "getmem_on_stream", .f = f, .world = face_world(f), .dst = dst, .src = src, .n = n, .pe = pe});
 }
 
@@ -171,19 +181,27 @@ void *aclshmem_ptr(void *ptr, int pe) {
   }
   if (HOT_LIKELY(there != NULL)) return there;
   rc = gshmem_ptr(world, ptr, pe, &there);
+  if (rc == GSHMEM_OK && face_on_device(f, ptr)) return there;
   if (rc == GSHMEM_OK) rc = errtext_fail(GSHMEM_ENOTSYM, "the address is outside of the symmetric heap");
   face_failed("ptr", rc);
   return NULL;
 }
 
-static struct { uint64_t offset; uint32_t size, sync; } ub[4]; /* what kernels of this process are launched with */
+static struct { uint64_t offset; uint32_t size, sync; } ub[4]; /* what kernels of this process are launched with; size 0: as they come */
+
+void face_buffers_apply(face *f) {
+  for (int i = 0; i < 4 && atomic_load(&f->device); i++)
+    if (ub[i].size) face_told("set_config", goshmem_device_buffer(face_world(f), i, ub[i].offset, ub[i].size, ub[i].sync));
+}
 
 static int set_ub(int which, const char *name, uint64_t offset, uint32_t size, uint32_t sync, uint32_t least) {
   if (size < least) return face_refuse(ACLSHMEM_INVALID_VALUE, "set_%s_config: ub_size is %u, at least %u bytes are needed", name, size, least);
   ub[which].offset = offset;
   ub[which].size = size;
   ub[which].sync = sync;
-  return ACLSHMEM_SUCCESS;
+  face *f = face_now();
+  int32_t rc = atomic_load(&f->device) && size ? goshmem_device_buffer(face_world(f), which, offset, size, sync) : GSHMEM_OK;
+  return rc ? face_code(face_failed("set_config", rc)) : ACLSHMEM_SUCCESS;
 }
 
 int aclshmemx_set_mte_config(uint64_t offset, uint32_t size, uint32_t sync) { return set_ub(0, "mte", offset, size, sync, 0); }

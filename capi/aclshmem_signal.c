@@ -62,7 +62,12 @@ static __attribute__((noinline)) void put_signal(void *dst, const void *src, uin
   if (HOT_LIKELY(!odd) && HOT_LIKELY(!put_signal_here(face_world(f), dst, src, bytes, sig, value, op, pe))) return;
   face_drain(f);
   int64_t began = odd & ODD_PROF ? hot_now() : 0;
-  rc = put_signal_apart(f, dst, src, bytes, sig, value, op, pe, complete);
+  if (face_on_device(f, sig)) {
+    rc = gshmem_put_signal_on_stream(face_world(f), dst, src, bytes, sig, value, op, pe, NULL);
+    if (!rc && complete) rc = gshmem_quiet(face_world(f), f->wait_ns);
+  } else {
+    rc = put_signal_apart(f, dst, src, bytes, sig, value, op, pe, complete);
+  }
   if (began) face_prof_add(PROF_PUT_SIGNAL, began);
   if (rc) face_failed("put_signal", rc);
 }
@@ -105,12 +110,18 @@ static int32_t run_barrier(face_task *t) { return face_barrier(t->f, t->n); }
 
 void aclshmemx_signal_op_on_stream(int32_t *sig, int32_t value, int op, int pe, aclrtStream stream) {
   face *f = face_now();
-  face_queue(stream, &(face_task){.run = run_signal, .what = "signal_op_on_stream", .f = f, .world = face_world(f), .dst = sig, .a = value, .b = op, .pe = pe});
+  if (face_device_stream(f, stream))
+    face_told("signal_op_on_stream", gshmem_signal_on_stream(face_world(f), sig, value, op, pe, stream));
+  else
+    face_queue(stream, &(face_task){.run = run_signal, .what = "signal_op_on_stream", .f = f, .world = face_world(f), .dst = sig, .a = value, .b = op, .pe = pe});
 }
 
 void aclshmemx_signal_wait_until_on_stream(int32_t *sig, int cmp, int32_t value, aclrtStream stream) {
   face *f = face_now();
-  face_queue(stream, &(face_task){.run = run_wait, .what = "signal_wait_until_on_stream", .f = f, .world = face_world(f), .dst = sig, .a = value, .b = cmp});
+  if (face_device_stream(f, stream))
+    face_told("signal_wait_until_on_stream", gshmem_signal_wait_on_stream(face_world(f), sig, cmp, value, stream));
+  else
+    face_queue(stream, &(face_task){.run = run_wait, .what = "signal_wait_until_on_stream", .f = f, .world = face_world(f), .dst = sig, .a = value, .b = cmp});
 }
 
 /* ---- completion ---- */
@@ -125,7 +136,10 @@ int32_t face_quiet(face *f) {
 
 void aclshmemx_quiet_on_stream(aclrtStream stream) {
   face *f = face_now();
-  face_queue(stream, &(face_task){.run = run_quiet, .what = "quiet_on_stream", .f = f, .world = face_world(f)});
+  if (face_device_stream(f, stream))
+    face_told("quiet_on_stream", gshmem_quiet_on_stream(face_world(f), stream));
+  else
+    face_queue(stream, &(face_task){.run = run_quiet, .what = "quiet_on_stream", .f = f, .world = face_world(f)});
 }
 
 static uint64_t team_handle(face *f, aclshmem_team_t team) {
@@ -140,7 +154,10 @@ void aclshmemx_handle_wait(aclshmem_handle_t handle, aclrtStream stream) {
     face_refuse(ACLSHMEM_INVALID_PARAM, "handle_wait: team %d does not exist", handle.team_id);
     return;
   }
-  face_queue(stream, &(face_task){.run = run_quiet, .what = "handle_wait", .f = f, .world = face_world(f)});
+  if (face_device_stream(f, stream))
+    face_told("handle_wait", gshmem_quiet_on_stream(face_world(f), stream));
+  else
+    face_queue(stream, &(face_task){.run = run_quiet, .what = "handle_wait", .f = f, .world = face_world(f)});
 }
 
 /* ---- barriers ---- */
@@ -182,7 +199,10 @@ void aclshmemx_barrier_on_stream(aclshmem_team_t team, aclrtStream stream) {
     face_refuse(ACLSHMEM_INVALID_PARAM, "barrier_on_stream: team %d does not exist", team);
     return;
   }
-  face_queue(stream, &(face_task){.run = run_barrier, .what = "barrier_on_stream", .f = f, .world = face_world(f), .n = handle});
+  if (face_device_stream(f, stream))
+    face_told("barrier_on_stream", gshmem_barrier_on_stream(handle, stream));
+  else
+    face_queue(stream, &(face_task){.run = run_barrier, .what = "barrier_on_stream", .f = f, .world = face_world(f), .n = handle});
 }
 
 void aclshmemx_barrier_all_on_stream(aclrtStream stream) { aclshmemx_barrier_on_stream(ACLSHMEM_TEAM_WORLD, stream); }

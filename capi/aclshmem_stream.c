@@ -89,6 +89,10 @@ static int start_locked(face_stream *s) {
   return rc;
 }
 
+int face_device_stream(face *f, const void *stream) {
+  return atomic_load_explicit(&f->device, memory_order_acquire) && !(stream && stream_known(stream));
+}
+
 /* The stream a program named; NULL with the words when there is none. */
 static face_stream *resolve(void *stream, const char *what) {
   if (forked()) {

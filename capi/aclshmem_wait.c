@@ -6,7 +6,9 @@
  */
 #include "aclshmem_face.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { KIND_float, KIND_int8, KIND_int16, KIND_int32, KIND_int64, KIND_uint8, KIND_uint16, KIND_uint32, KIND_uint64, KIND_char };
 static const uint8_t width_of[] = {4, 1, 2, 4, 8, 1, 2, 4, 8, 1};
@@ -87,6 +89,29 @@ static int32_t check_set(face *f, const wait_set *s) {
   return GSHMEM_OK;
 }
 
+/* A set as the CPU can read it: the words themselves, or a copy of words on a device that look() makes anew. */
+typedef struct view {
+  wait_set set;
+  const uint8_t *there; /* on the device; NULL for host memory */
+  uint8_t *copy;
+} view;
+
+static int32_t look(face *f, view *v) {
+  if (!v->there) return GSHMEM_OK;
+  return gshmem_get(face_world(f), v->copy, v->there, v->set.n * width_of[v->set.kind], f->me);
+}
+
+static int32_t view_open(face *f, const wait_set *s, view *v) {
+  *v = (view){.set = *s};
+  if (!s->n || !face_on_device(f, s->words)) return GSHMEM_OK;
+  if (!(v->copy = malloc(s->n * width_of[s->kind]))) return errtext_fail(GSHMEM_ENOMEM, "no memory for a copy of the words on the device");
+  v->there = s->words;
+  v->set.words = v->copy;
+  return look(f, v);
+}
+
+static void view_close(view *v) { free(v->copy); }
+
 /* Something happened: a death, an abort, the end of the world. A poll of the core has the words; OK when it is nothing of ours. */
 static int32_t disturbed(uint64_t world, const wait_set *s) {
   uint64_t seen;
@@ -108,7 +133,28 @@ static int32_t wait_stretch(uint64_t world, const wait_set *s, size_t *indices, 
   return rc;
 }
 
-static int32_t wait_set_for(face *f, const wait_set *s, size_t *indices, int only_first, found *out) {
+#define NAP_MIN_NS 20000
+#define NAP_MAX_NS 1000000
+
+/* The same for words on a device: copies, more and more seldom. */
+static int32_t wait_view_for(face *f, view *v, size_t *indices, int only_first, found *out) {
+  wait_set there = v->set;
+  there.words = v->there;
+  int64_t until = f->wait_ns < 0 ? INT64_MAX : hot_now() + f->wait_ns;
+  for (long nap = NAP_MIN_NS;; nap = nap < NAP_MAX_NS ? nap * 3 / 2 : NAP_MAX_NS) {
+    int32_t rc = look(f, v);
+    if (rc) return rc;
+    *out = search(&v->set, indices, only_first);
+    if (out->hits) return GSHMEM_OK;
+    if ((rc = disturbed(face_world(f), &there))) return rc;
+    if (hot_now() >= until) return errtext_fail(GSHMEM_ETIMEOUT, "no PE has written what was waited for on the device within SHMEM_TIMEOUT");
+    nanosleep(&(struct timespec){0, nap}, NULL);
+  }
+}
+
+static int32_t wait_set_for(face *f, view *v, size_t *indices, int only_first, found *out) {
+  if (v->there) return wait_view_for(f, v, indices, only_first, out);
+  const wait_set *s = &v->set;
   hot_wait state = {0};
   uint64_t world = face_world_of(f, s->words);
   if (f->wait_ns >= 0) state.deadline_ns = hot_now() + f->wait_ns;
@@ -129,11 +175,14 @@ static found find(const char *what, const wait_set *s, size_t *indices, int only
   found r = {0, 0, SIZE_MAX};
   face_drain(f);
   int64_t began = prof_begin(f);
+  view v = {0};
   int32_t rc = check_set(f, s);
+  if (!rc) rc = view_open(f, s, &v);
   if (!rc) {
-    r = search(s, indices, only_first);
-    if (wait && r.counted && !r.hits) rc = wait_set_for(f, s, indices, only_first, &r);
+    r = search(&v.set, indices, only_first);
+    if (wait && r.counted && !r.hits) rc = wait_set_for(f, &v, indices, only_first, &r);
   }
+  view_close(&v);
   if (rc) r = (found){0, 0, SIZE_MAX};
   if (rc) face_failed(what, rc);
   if (began) face_prof_add(wait ? PROF_WAIT : PROF_TEST, began);
@@ -150,8 +199,11 @@ static int32_t wait_all_on(face *f, const wait_set *s) {
   for (size_t i = 0; !rc && i < s->n; i++) {
     if (s->status && s->status[i]) continue;
     wait_set one = part(s, i);
+    view v;
     found r;
-    if (!hit(&one, 0)) rc = wait_set_for(f, &one, NULL, 1, &r);
+    rc = view_open(f, &one, &v);
+    if (!rc && !hit(&v.set, 0)) rc = wait_set_for(f, &v, NULL, 1, &r);
+    view_close(&v);
   }
   return rc;
 }
@@ -171,11 +223,14 @@ static int test_all(const char *what, const wait_set *s) {
   int64_t began = prof_begin(f);
   int32_t rc = check_set(f, s);
   size_t counted = 0, hits = 0;
+  view v = {0};
+  if (!rc) rc = view_open(f, s, &v);
   for (size_t i = 0; !rc && i < s->n; i++) {
     if (s->status && s->status[i]) continue;
     counted++;
-    hits += (size_t)hit(s, i);
+    hits += (size_t)hit(&v.set, i);
   }
+  view_close(&v);
   if (rc) face_failed(what, rc);
   if (began) face_prof_add(PROF_TEST, began);
   return !rc && counted == hits;

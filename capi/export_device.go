@@ -192,3 +192,10 @@ func goshmem_collective_on_stream(th C.uint64_t, what C.int32_t, in, out unsafe.
 			Root: int(root)}, streamOf(s))
 	})
 }
+
+// goshmem_device_buffer moves the staging buffer of kernels, for the Ascend face. Without kernels there is nothing to move.
+//
+//export goshmem_device_buffer
+func goshmem_device_buffer(wh C.uint64_t, engine C.int32_t, at C.uint64_t, size, event C.uint32_t) C.int32_t {
+	return onWorld(wh, "set_config", func(w *world.World) error { return w.SetKernelBuffer(int(engine), uint64(at), uint32(size), uint32(event)) })
+}

@@ -35,3 +35,16 @@ func (x *accelerator) makeState() error {
 	x.state = s
 	return nil
 }
+
+// SetKernelBuffer moves the staging buffer that kernels of this library use on an engine. No kernel may be running. Without kernels it does nothing.
+func (w *World) SetKernelBuffer(engine int, at uint64, size, event uint32) error {
+	x, err := w.needDevice("set_kernel_buffer")
+	if err != nil || x.state == nil {
+		return err
+	}
+	s, ok := x.state.(*state.State)
+	if !ok {
+		return nil
+	}
+	return s.SetBuffer(engine, int64(at), size, event)
+}

@@ -5,7 +5,10 @@ package acl
 // #include "runtime.h"
 import "C"
 
-import "unsafe"
+import (
+	"runtime"
+	"unsafe"
+)
 
 // binding is the loaded runtime: one method for each entry point, that gives nil or the failure.
 type binding struct{ c *C.gacl_runtime }
@@ -67,12 +70,11 @@ func origin(address uintptr) string { return C.GoString(C.gacl_origin(pointerTo(
 // home is the file that this package is linked into.
 func home() string { return C.GoString(C.gacl_origin(C.gacl_open)) }
 
-func bind(library unsafe.Pointer) *binding { return &binding{C.gacl_bind(library)} }
-
-// free ends the binding; the library stays loaded.
-func (b *binding) free() {
-	C.free(unsafe.Pointer(b.c))
-	b.c = nil
+// bind looks the entry points up. Their table goes with the binding, the library stays loaded: threads of it may run.
+func bind(library unsafe.Pointer) *binding {
+	b := &binding{C.gacl_bind(library)}
+	runtime.AddCleanup(b, func(c *C.gacl_runtime) { C.free(unsafe.Pointer(c)) }, b.c)
+	return b
 }
 
 func (b *binding) symbol(name string) uintptr { return symbol(b.c.library, name) }

@@ -168,8 +168,11 @@ func (d *Device) Holds(at uintptr) bool {
 	return at != 0 && d.usable("") == nil && d.b.onDevice(at)
 }
 
-// patience is how long Close lets the work of a stream run on.
-const patience = 2 * time.Second
+// patience is how long Close lets the work of streams run on, and longPatience how long FreeStream does.
+const (
+	patience     = 2 * time.Second
+	longPatience = time.Minute
+)
 
 // Close implements [device.Device]. Work that has not ended after two seconds (a kernel that waits and was not aborted) is
 // dropped. The runtime stays initialised: others may use it.
@@ -190,10 +193,11 @@ func (d *Device) Close() error {
 			first = f.as("close device", -1)
 		}
 	}
+	end := time.Now().Add(patience)
 	for s := range streams {
-		note(d.endStream(uintptr(s)))
+		note(d.endStream(uintptr(s), end))
 	}
-	note(d.endStream(d.own))
+	note(d.endStream(d.own, end))
 	d.calls.drop()
 	for h := range heaps {
 		if err := h.closeNow(); err != nil && first == nil {
@@ -225,11 +229,10 @@ func (d *Device) abandon() {
 	d.letGo()
 }
 
-// letGo resets the device when it was set here, and frees the binding.
+// letGo resets the device when it was set here.
 func (d *Device) letGo() {
 	if d.reset {
 		d.b.use(0)
 		_ = d.b.resetDevice(d.id) // it was set, and whoever reset it more often than they set it has had it gone already
 	}
-	d.b.free()
 }

@@ -108,6 +108,8 @@ type pe struct {
 	me, n int
 	in    *bufio.Reader
 	out   *os.File
+
+	device func(me int) int // which one it opens
 }
 
 // over runs the body of a test in fresh processes over the emulator. In them it gives the process' part; in the parent it runs them
@@ -117,7 +119,7 @@ func over(t *testing.T, s setting) *pe {
 	if os.Getenv("ACL_TEST") == t.Name() {
 		me, err := strconv.Atoi(os.Getenv("ACL_TEST_ME"))
 		require.NoError(t, err)
-		return &pe{t, me, s.n, bufio.NewReader(os.NewFile(3, "in")), os.NewFile(4, "out")}
+		return &pe{t, me, s.n, bufio.NewReader(os.NewFile(3, "in")), os.NewFile(4, "out"), func(me int) int { return me }}
 	}
 	if os.Getenv("ACL_TEST") != "" {
 		t.SkipNow() // a sibling of the one that this process is for
@@ -220,7 +222,7 @@ func (p *pe) meet(word []byte) [][]byte {
 // open opens this PE's device; it is closed, and nothing is left, when the test ends.
 func (p *pe) open() *Device {
 	p.t.Helper()
-	d, err := Open(Options{Device: p.me, Kernels: os.Getenv("ACL_TEST_KERNELS")})
+	d, err := Open(Options{Device: p.device(p.me), Kernels: os.Getenv("ACL_TEST_KERNELS")})
 	require.NoError(p.t, err)
 	p.t.Cleanup(func() {
 		assert.NoError(p.t, d.Close())

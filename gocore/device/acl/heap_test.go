@@ -179,6 +179,23 @@ func TestKernelsBetweenProcesses(t *testing.T) {
 	})
 }
 
+// TestTwoPEsOfOneDevice has both processes on device 0, as a machine with one NPU would.
+func TestTwoPEsOfOneDevice(t *testing.T) {
+	parallel(t, []setting{
+		{chip: "910B1", n: 2}, {chip: "910B1", n: 2, release: "cann-8.1"}, {chip: "950", n: 2, fail: "aclrtMapMem:0:207000"},
+	}, func(t *testing.T, s setting) {
+		p := over(t, s)
+		if p == nil {
+			return
+		}
+		p.device = func(int) int { return 0 }
+		w := p.world()
+		assert.Equal(t, 0, w.d.Facts().ID)
+		w.kernels()
+		w.copies()
+	})
+}
+
 // copies moves between all kinds of memory and each peer's part, by the host.
 func (w *world) copies() {
 	const off = 3 << 20

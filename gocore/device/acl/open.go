@@ -58,11 +58,9 @@ func load(o Options) (*binding, string, error) {
 		b := bind(library)
 		path := origin(b.symbol("aclInit"))
 		if other := otherRuntime(path); other != "" {
-			b.free()
 			return nil, "", status.New(status.BadConfig, "open device", "the process has loaded %s already, and SHMEM_ACL_LIBRARY names %s; two runtimes cannot serve one device", other, path)
 		}
 		if err := b.complete(path); err != nil {
-			b.free()
 			return nil, "", err
 		}
 		return b, path, nil

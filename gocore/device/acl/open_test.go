@@ -101,9 +101,7 @@ func TestDeviceChoice(t *testing.T) {
 func bindLoaded(t *testing.T) *binding {
 	library, why := open(libraryName, true)
 	require.NotNil(t, library, why)
-	b := bind(library)
-	t.Cleanup(b.free)
-	return b
+	return bind(library)
 }
 
 // TestTwoRuntimesAreRefused names another copy of the library than the one that is loaded.

@@ -164,7 +164,8 @@ func (d *Device) NewStream() (device.Stream, error) {
 	return device.Stream(s), nil
 }
 
-// FreeStream implements [device.Device]. It takes streams of NewStream only, and waits for their work; Close ends that.
+// FreeStream implements [device.Device]. It takes streams of NewStream only, and waits for their work; what has not ended after a
+// minute is dropped, which is an error.
 func (d *Device) FreeStream(s device.Stream) error {
 	const op = "free stream"
 	d.mu.Lock()
@@ -174,16 +175,18 @@ func (d *Device) FreeStream(s device.Stream) error {
 	if !known {
 		return status.New(status.StaleHandle, op, "%#x is not a stream that NewStream gave", s)
 	}
-	err := d.Wait(context.Background(), s)
+	ctx, cancel := context.WithTimeout(context.Background(), longPatience)
+	defer cancel()
+	err := d.Wait(ctx, s)
 	if f := d.b.destroyStream(uintptr(s)); f != nil && err == nil {
 		err = f.as(op, -1)
 	}
 	return err
 }
 
-// endStream destroys a stream, after its work or when that does not end.
-func (d *Device) endStream(s uintptr) *failure {
-	for end := time.Now().Add(patience); time.Now().Before(end); {
+// endStream destroys a stream, after its work, or at end when that goes on.
+func (d *Device) endStream(s uintptr, end time.Time) *failure {
+	for time.Now().Before(end) {
 		if f := d.b.synchronize(s, int(slice/time.Millisecond)); f == nil || f.code != codeSyncTimeout {
 			break // done, or failed: whoever cared for it has waited
 		}

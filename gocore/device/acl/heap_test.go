@@ -199,6 +199,14 @@ func TestTwoPEsOfOneDevice(t *testing.T) {
 // copies moves between all kinds of memory and each peer's part, by the host.
 func (w *world) copies() {
 	const off = 3 << 20
+	here, to := buffer(w.t, w.d, 99)
+	there, from := buffer(w.t, w.d, 99)
+	copy(there, pattern(w.me, 99))
+	require.NoError(w.t, w.d.Copy(to, from, 99, device.Own), "host to host")
+	w.wait()
+	assert.Equal(w.t, pattern(w.me, 99), here)
+	require.NoError(w.t, w.d.FreeHost(to))
+	require.NoError(w.t, w.d.FreeHost(from))
 	for peer := range w.n {
 		own := pattern(w.me*8+peer, 777)
 		spot := w.h.Base(peer) + off + uintptr(1024*w.me)

@@ -2,6 +2,7 @@ package acl
 
 import (
 	"context"
+	"errors"
 	"runtime/cgo"
 	"sync"
 	"time"
@@ -61,9 +62,17 @@ func (d *Device) side(op string, at uintptr, n uint64) (bool, kind, error) {
 	return p.kind != pinned, p.kind, nil
 }
 
-// hostCopy copies between host addresses when the stream comes to it.
+// hostCopy copies between host addresses when the stream comes to it; where there are no host functions, it waits for that.
 func (d *Device) hostCopy(dst, src uintptr, n uint64, s device.Stream) error {
-	return d.Call(s, func() { moveHost(dst, src, n) })
+	err := d.Call(s, func() { moveHost(dst, src, n) })
+	if !errors.Is(err, status.Unsupported) {
+		return err
+	}
+	if err := d.Wait(context.Background(), s); err != nil {
+		return err
+	}
+	moveHost(dst, src, n)
+	return nil
 }
 
 // detour is the most that [Device.roundabout] moves at once.

@@ -42,10 +42,9 @@ type State struct {
 	own  uintptr // everything else that is local; see the offsets below
 	word uintptr // pinned: the abort word as it is copied from
 
-	mu     sync.Mutex // guards what follows, and the two streams
-	stage  uintptr    // pinned: what put copies from
-	side   device.Stream
-	urgent device.Stream // for the abort word alone
+	mu     sync.Mutex    // guards what follows
+	stage  uintptr       // pinned: what put copies from
+	side   device.Stream // of its own, so that nothing here, the abort word above all, stands behind a kernel
 	teams  map[int]uintptr
 	closed bool
 }
@@ -79,9 +78,6 @@ func New(d device.Device, o Options) (*State, error) {
 
 func (s *State) make() (err error) {
 	if s.side, err = s.d.NewStream(); err != nil {
-		return err
-	}
-	if s.urgent, err = s.d.NewStream(); err != nil {
 		return err
 	}
 	if s.word, err = s.d.AllocHost(line); err != nil {
@@ -185,14 +181,14 @@ func (s *State) put(at uintptr, b []byte) error {
 	if err := s.d.Copy(at, s.stage, uint64(len(b)), s.side); err != nil {
 		return err
 	}
-	return s.wait(s.side)
+	return s.wait()
 }
 
-func (s *State) wait(stream device.Stream) error {
+func (s *State) wait() error {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), patience,
 		status.New(status.Timeout, "device state", "a few bytes were not copied in %v; the device is stuck", patience))
 	defer cancel()
-	return s.d.Wait(ctx, stream)
+	return s.d.Wait(ctx, s.side)
 }
 
 // Abort implements [device.State]. It has a stream of its own, so it reaches kernels that run.
@@ -205,10 +201,10 @@ func (s *State) Abort(reason int32) error {
 
 func (s *State) sign(reason int32) error {
 	setWord(s.word, reason)
-	if err := s.d.Copy(s.own+ownAbort, s.word, 4, s.urgent); err != nil {
+	if err := s.d.Copy(s.own+ownAbort, s.word, 4, s.side); err != nil {
 		return err
 	}
-	return s.wait(s.urgent)
+	return s.wait()
 }
 
 // Resume implements [device.State].
@@ -217,7 +213,7 @@ func (s *State) Resume() error {
 		if err := s.d.Clear(s.own+ownCore, coreSyncBytes+line, s.side); err != nil {
 			return err
 		}
-		if err := s.wait(s.side); err != nil {
+		if err := s.wait(); err != nil {
 			return err
 		}
 		return s.sign(0)
@@ -238,10 +234,8 @@ func (s *State) Close() error {
 			first = err
 		}
 	}
-	for _, stream := range []device.Stream{s.side, s.urgent} {
-		if stream != device.Own {
-			note(s.d.FreeStream(stream))
-		}
+	if s.side != device.Own {
+		note(s.d.FreeStream(s.side))
 	}
 	for _, at := range s.teams {
 		note(s.d.Free(at))

@@ -336,6 +336,25 @@ func TestLaunchesThatAreWrong(t *testing.T) {
 	w.wait()
 }
 
+// TestBlocksStartTogether: the runtime refuses more blocks than cores when they shall start together, so it has been told. Both
+// ways of launching tell it.
+func TestBlocksStartTogether(t *testing.T) {
+	for _, release := range []string{"", "cann-8.1"} {
+		t.Run("release"+release, func(t *testing.T) {
+			p := over(t, setting{chip: "910B1", n: 1, release: release})
+			if p == nil {
+				return
+			}
+			w := p.world()
+			f, failed := w.d.kernels.function(w.d.b, "gshmem_k_barrier")
+			require.Nil(t, failed)
+			failed = w.d.b.launchFunction(f, 49, w.d.own, true, []uint64{uint64(w.s.Address()), 0})
+			require.NotNil(t, failed)
+			assert.Contains(t, failed.text, "batch mode")
+		})
+	}
+}
+
 // TestTwoStatesOfOneDevice: the fixed address is the first one's.
 func TestTwoStatesOfOneDevice(t *testing.T) {
 	p := over(t, setting{chip: "910B1", n: 1})

@@ -351,6 +351,8 @@ func TestBlocksStartTogether(t *testing.T) {
 			failed = w.d.b.launchFunction(f, 49, w.d.own, true, []uint64{uint64(w.s.Address()), 0})
 			require.NotNil(t, failed)
 			assert.Contains(t, failed.text, "batch mode")
+			w.d.facts.Cores = 60 // Launch itself refuses more than it believes there are
+			assert.ErrorContains(t, w.d.Launch("gshmem_k_barrier", 49, device.Own, uint64(w.s.Address()), 0), "batch mode")
 		})
 	}
 }

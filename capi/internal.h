@@ -20,6 +20,9 @@ int32_t fork_refuse(void);
    operation only, which is OpenSHMEM's contract and not gshmem.h's. */
 int32_t shim_cast(uint64_t team, const void *in, void *out, uint64_t bytes, int32_t root);
 
+/* A barrier that ends a collective made of puts, `what` of so many bytes: members must agree in both. */
+int32_t shim_meet(uint64_t team, int32_t what, uint64_t bytes);
+
 #define REFUSE_FORKED()                                                                 \
   do {                                                                                  \
     if (__builtin_expect(atomic_load_explicit(&hot_forked, memory_order_relaxed), 0))   \

@@ -81,6 +81,7 @@ int32_t gshmem_all_reduce(uint64_t team, const void *in, void *out, uint64_t cou
 int32_t shim_cast(uint64_t team, const void *in, void *out, uint64_t bytes, int32_t root) {
   return plain(team, bytes <= HOT_INLINE_BYTES ? (int32_t)HOT_OP_CAST : GSHMEM_BROADCAST, in, out, bytes, 0, 0, root);
 }
+int32_t shim_meet(uint64_t team, int32_t what, uint64_t bytes) { return plain(team, GSHMEM_BARRIER, NULL, NULL, bytes, 0, what, -1); }
 int32_t gshmem_reduce(uint64_t team, const void *in, void *out, uint64_t count, int32_t dtype, int32_t op, int32_t root) {
   return plain(team, GSHMEM_REDUCE, in, out, count, dtype, op, root);
 }

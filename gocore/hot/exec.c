@@ -109,7 +109,10 @@ int32_t hot_coll_check(hot_coll *c) {
   uint64_t esz = 1;
   if (a->op < HOT_OP_BARRIER || a->op >= HOT_OP_LIMIT) return refuse(c, HOT_WHY_OP, GSHMEM_EINVAL);
   c->desc = (hot_desc){.op = a->op, .root = -1};
-  if (a->op == HOT_OP_BARRIER || a->op == HOT_OP_SYNC) return HOT_OK;
+  if (a->op == HOT_OP_BARRIER || a->op == HOT_OP_SYNC) {
+    c->desc.redop = a->redop, c->desc.count = a->count;
+    return HOT_OK;
+  }
   if (a->op == HOT_OP_EXCHANGE) c->desc.redop = a->redop; /* what it is about */
   if (rooted(a->op)) {
     if (a->root < 0 || a->root >= t->n) return refuse(c, HOT_WHY_ROOT, GSHMEM_EPE);
@@ -401,7 +404,7 @@ int32_t hot_coll_adopt(hot_coll *c, hot_team *t, const hot_call *call, const hot
 }
 
 static int32_t fast(hot_coll *c, hot_team *t, uint64_t handle, const hot_call *a, int64_t slice_ns) {
-  if (a->op == HOT_OP_BARRIER || a->op == HOT_OP_SYNC) return hot_fast_barrier(c, t, handle, a->op, slice_ns);
+  if (a->op == HOT_OP_BARRIER || a->op == HOT_OP_SYNC) return hot_fast_barrier(c, t, handle, a, slice_ns);
   if (a->op == HOT_OP_CAST) return hot_fast_cast(t, handle, a);
   if (a->op != HOT_OP_ALL_REDUCE || a->redop == HOT_R_PREMUL || a->count > HOT_INLINE_BYTES) return HOT_SLOW;
   uint64_t esz = hot_dtype_size((int)a->dtype), len = esz * a->count;

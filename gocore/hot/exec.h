@@ -260,22 +260,22 @@ static inline int hot_fast_meet(hot_team *t, const hot_desc *d, uint32_t seq, ui
 }
 
 /* BARRIER and SYNC. Mapped puts are done when their stores are, so the release in the arrival is the quiet (the caller
-   has already drained what is not mapped). */
-static inline int32_t hot_fast_barrier(hot_coll *c, hot_team *t, uint64_t handle, uint32_t op, int64_t slice_ns) {
+   has already drained what is not mapped). redop and count say what the meeting ends, where it ends a collective made of puts. */
+static inline int32_t hot_fast_barrier(hot_coll *c, hot_team *t, uint64_t handle, const hot_call *call, int64_t slice_ns) {
+  const uint32_t op = call->op;
   if (HOT_UNLIKELY(!hot_team_take(t, handle))) return HOT_SLOW;
   /* The wrap, and a quiet with something outstanding elsewhere, are for hot_coll_begin. */
   if (HOT_UNLIKELY(t->seq == UINT32_MAX || (op == HOT_OP_BARRIER && !t->world->direct))) {
     hot_team_leave(t);
     return HOT_SLOW;
   }
-  const hot_desc d = {.op = op, .root = -1};
+  const hot_desc d = {.op = op, .redop = call->redop, .root = -1, .count = call->count};
   const uint32_t seq = ++t->seq, fp = hot_fingerprint_of(t, &d);
   if (HOT_LIKELY(hot_fast_meet(t, &d, seq, fp, NULL, 0))) {
     hot_team_leave(t);
     return HOT_OK;
   }
-  const hot_call call = {.op = op, .root = -1};
-  return hot_coll_adopt(c, t, &call, &d, fp, 0, slice_ns);
+  return hot_coll_adopt(c, t, call, &d, fp, 0, slice_ns);
 }
 
 /* ALL_REDUCE of up to HOT_INLINE_BYTES: `esz` is the element's size, checked by the caller together with the operator. */

@@ -23,6 +23,11 @@ def here(value: Any) -> Any:
     return value.to(_device[-1]) if _device[-1] != "cpu" else value
 
 
+def blank(shape: Any, dtype: torch.dtype) -> torch.Tensor:
+    """Zeros of any dtype: an npu fills not all of them."""
+    return here(torch.zeros(shape, dtype=dtype, device="cpu"))
+
+
 @contextlib.contextmanager
 def on_host() -> Iterator[None]:
     """Within it, everything is made on the CPU: what results on the device are compared with."""

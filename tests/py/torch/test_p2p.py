@@ -9,7 +9,8 @@ import groups
 import pytest
 import torch
 import torch.distributed as dist
-from layouts import same, source, strided
+from data import blank
+from layouts import contiguous, same, source, strided
 
 pytestmark = pytest.mark.core  # also over tcp
 
@@ -122,9 +123,9 @@ def every_dtype(ctx):
     groups.join(ctx)
     for dtype in MOVED:
         if ctx.me == 0:
-            dist.send(source(dtype, 0, (4,)), 1)
+            dist.send(contiguous(source(dtype, 0, (4,))), 1)
         else:
-            got = torch.zeros(4, dtype=dtype)
+            got = blank(4, dtype)
             dist.recv(got, 0)
             same(got, source(dtype, 0, (4,)), str(dtype))
 

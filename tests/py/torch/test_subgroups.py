@@ -10,6 +10,7 @@ import groups
 import pytest
 import torch
 import torch.distributed as dist
+from data import DEVICE
 
 pytestmark = pytest.mark.core  # also over tcp
 
@@ -102,7 +103,7 @@ def names(ctx):
     dist.barrier()
     assert pg._get_sequence_number_for_group() == before + 1
     if groups.NEW:
-        assert pg._device_types == [torch.device("cpu")]
+        assert {d.type for d in pg._device_types} == {"cpu", DEVICE}
         backend = pg._get_backend(torch.device("cpu"))
         assert backend.options is not None and backend.supports_coalescing is False
     assert pg.supports_tensor_alloc(torch.device("cpu"))
@@ -161,6 +162,7 @@ def beside_gloo(ctx):
     assert t.tolist() == [float(ctx.n**2)] * 3
 
 
+@pytest.mark.host  # names other backends for cpu tensors
 def test_beside_gloo(pool):
     pool.run(beside_gloo, world=False)
 
@@ -198,6 +200,7 @@ def mixed(ctx):
     groups.leave()
 
 
+@pytest.mark.host  # names other backends for cpu tensors
 def test_mixed(pool):
     pool.run(mixed, world=False)
 
@@ -232,6 +235,7 @@ def detail(ctx):
     dist.set_debug_level_from_env()
 
 
+@pytest.mark.host  # names other backends for cpu tensors
 def test_detail(pair):
     pair.run(detail, world=False)
 

@@ -11,23 +11,33 @@ import torch
 import torch.distributed as dist
 import torch.nn as nn
 import torch.nn.functional as F
+from data import DEVICE, here, on_host
+
+
+def made(build, seed=0):
+    """A module with the same random weights whatever the device."""
+    torch.manual_seed(seed)
+    with torch.device("cpu"):
+        return here(build())
 
 
 def model(seed=0, width=16):
-    torch.manual_seed(seed)
-    return nn.Sequential(nn.Linear(8, width), nn.ReLU(), nn.Linear(width, width), nn.Tanh(), nn.Linear(width, 4))
+    return made(lambda: nn.Sequential(nn.Linear(8, width), nn.ReLU(), nn.Linear(width, width), nn.Tanh(), nn.Linear(width, 4)), seed)
 
 
 def batch(rank, step, rows=6):
-    generator = torch.Generator().manual_seed(100 * step + rank)
-    return torch.randn(rows, 8, generator=generator), torch.randint(0, 4, (rows,), generator=generator)
+    generator = torch.Generator("cpu").manual_seed(100 * step + rank)
+    with torch.device("cpu"):
+        x, y = torch.randn(rows, 8, generator=generator), torch.randint(0, 4, (rows,), generator=generator)
+    return here(x), here(y)
 
 
 def on_both(ctx, train):
     """Runs a training over gloo, then over shmem, and compares what they give."""
     groups.leave()
     groups.join(ctx, "gloo")
-    want = train(ctx)
+    with on_host():
+        want = train(ctx)
     dist.barrier()
     time.sleep(0.1)  # old gloo deadlocks with the interpreter lock when it is destroyed while its threads still drop callbacks
     groups.leave()
@@ -36,13 +46,13 @@ def on_both(ctx, train):
     groups.leave()
     # gloo adds in another order than ours from three ranks on; lossy hooks make more of that
     lossy = train in (ddp_hook, ddp_power)
-    close(got, want, 2e-2 if lossy and ctx.n > 2 else 1e-5 if ctx.n > 2 else 1e-6)
+    close(got, want, 2e-2 if lossy and (ctx.n > 2 or DEVICE != "cpu") else 1e-5 if ctx.n > 2 or DEVICE != "cpu" else 1e-6)
 
 
 def close(got, want, tolerance=1e-6):
     assert len(got) == len(want)
     for a, b in zip(got, want):
-        torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance / 10)
+        torch.testing.assert_close(a.cpu(), b.cpu(), rtol=tolerance, atol=tolerance / 10)
 
 
 def steps(net, optimizer, ctx, count=4):
@@ -89,20 +99,18 @@ def ddp_power(ctx):
 
 
 def ddp_buffers(ctx):
-    torch.manual_seed(0)
-    net = nn.parallel.DistributedDataParallel(nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8), nn.Linear(8, 4)))
+    net = nn.parallel.DistributedDataParallel(made(lambda: nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8), nn.Linear(8, 4))))
     out = steps(net, torch.optim.SGD(net.parameters(), lr=0.1), ctx)
     return out + [b.detach().clone().double() for b in net.buffers()]
 
 
 def ddp_sparse(ctx):
-    torch.manual_seed(0)
-    net = nn.parallel.DistributedDataParallel(nn.Sequential(nn.Embedding(12, 6, sparse=True), nn.Linear(6, 4)))
+    net = nn.parallel.DistributedDataParallel(made(lambda: nn.Sequential(nn.Embedding(12, 6, sparse=True), nn.Linear(6, 4))))
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     for step in range(3):
-        generator = torch.Generator().manual_seed(step * 10 + ctx.me)
-        x = torch.randint(0, 12, (5,), generator=generator)
-        y = torch.randint(0, 4, (5,), generator=generator)
+        generator = torch.Generator("cpu").manual_seed(step * 10 + ctx.me)
+        x = here(torch.randint(0, 12, (5,), generator=generator, device="cpu"))
+        y = here(torch.randint(0, 4, (5,), generator=generator, device="cpu"))
         optimizer.zero_grad()
         F.cross_entropy(net(x), y).backward()
         optimizer.step()
@@ -136,7 +144,10 @@ def run_ddp(ctx, name):
     on_both(ctx, globals()[name])
 
 
-@pytest.mark.parametrize("train", [train.__name__ for train in DDP])
+NO_OPERATOR = (ddp_buffers, ddp_sparse)  # the emulated npu has no batch norm and no sparse gradient
+
+
+@pytest.mark.parametrize("train", [pytest.param(train.__name__, marks=[pytest.mark.host] * (train in NO_OPERATOR)) for train in DDP])
 @pytest.mark.parametrize("n", [2, 3])
 def test_ddp(n, train):
     from pool import pools
@@ -162,10 +173,14 @@ def test_ddp_equals_one_process(pair):
     pair.run(ddp_equals_one_process, world=False)
 
 
+def fsdp_device():
+    return "cpu" if torch.get_default_device().type == "cpu" else torch.device(DEVICE, torch.get_device_module(DEVICE).current_device())
+
+
 def fsdp1(ctx):
     from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
 
-    net = FSDP(model(), device_id=torch.device("cpu"), use_orig_params=False)
+    net = FSDP(model(), device_id=torch.device(fsdp_device()), use_orig_params=False)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     steps(net, optimizer, ctx)
     net.clip_grad_norm_(1.0)
@@ -182,9 +197,11 @@ def test_fsdp1(pair):
 
 
 def fsdp2(ctx, from_group=False, factor=None, mesh=None):
+    from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
 
     net = model()
+    mesh = mesh or init_device_mesh(torch.get_default_device().type, (ctx.n,))
     for layer in net:
         if isinstance(layer, nn.Linear):
             fully_shard(layer, mesh=mesh)
@@ -212,7 +229,7 @@ def run_fsdp2(ctx):
     close(fsdp2(ctx, factor=float(ctx.n)), want)  # PREMUL_SUM
     from torch.distributed.device_mesh import init_device_mesh
 
-    close(fsdp2(ctx, mesh=init_device_mesh("cpu", (ctx.n, 1), mesh_dim_names=("replicate", "shard"))), want)
+    close(fsdp2(ctx, mesh=init_device_mesh(DEVICE, (ctx.n, 1), mesh_dim_names=("replicate", "shard"))), want)
     groups.leave()
 
 
@@ -241,6 +258,7 @@ def heap_is_used(ctx):
     groups.leave()
 
 
+@pytest.mark.host  # device tensors: tests/npu
 def test_fsdp2_buffers_on_the_heap(pair):
     if not groups.NEW:
         pytest.skip("FSDP2 on CPU is broken in this torch, whatever the backend")
@@ -253,9 +271,9 @@ def dtensor(ctx):
     from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 
     groups.join(ctx)
-    mesh = init_device_mesh("cpu", (ctx.n,))
+    mesh = init_device_mesh(DEVICE, (ctx.n,))
     torch.manual_seed(0)
-    a, b = torch.randn(6 * ctx.n, 5), torch.randn(5, 7)
+    a, b = here(torch.randn(6 * ctx.n, 5, device="cpu")), here(torch.randn(5, 7, device="cpu"))
     product = distribute_tensor(a, mesh, [Shard(0)]) @ distribute_tensor(b, mesh, [Replicate()])
     torch.testing.assert_close(product.full_tensor(), a @ b)
     assert product.redistribute(mesh, [Replicate()]).to_local().shape == (6 * ctx.n, 7)
@@ -266,12 +284,10 @@ def dtensor(ctx):
     with pytest.raises(RuntimeError, match="to_local|DTensor"):
         dist.group.WORLD.allreduce([DTensor.from_local(torch.ones(2), mesh, [Replicate()])])
 
-    torch.manual_seed(1)
-    plain = nn.Sequential(nn.Linear(8, 12 * ctx.n), nn.ReLU(), nn.Linear(12 * ctx.n, 4))
-    split = nn.Sequential(nn.Linear(8, 12 * ctx.n), nn.ReLU(), nn.Linear(12 * ctx.n, 4))
+    plain, split = (made(lambda: nn.Sequential(nn.Linear(8, 12 * ctx.n), nn.ReLU(), nn.Linear(12 * ctx.n, 4)), 1) for _ in range(2))
     split.load_state_dict(plain.state_dict())
     split = parallelize_module(split, mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()})
-    x = torch.randn(3, 8, generator=torch.Generator().manual_seed(2))
+    x = here(torch.randn(3, 8, generator=torch.Generator("cpu").manual_seed(2), device="cpu"))
     torch.testing.assert_close(split(x), plain(x), rtol=1e-5, atol=1e-5)
     plain(x).sum().backward()
     split(x).sum().backward()
@@ -306,12 +322,12 @@ def pipeline(ctx):
     from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
 
     groups.join(ctx)
+    layers = [made(lambda: nn.Linear(8, 8), rank) for rank in range(ctx.n)]
     torch.manual_seed(0)
-    layers = [nn.Linear(8, 8) for _ in range(ctx.n)]
-    x, y = torch.randn(8, 8), torch.randn(8, 8)
+    x, y = here(torch.randn(8, 8, device="cpu")), here(torch.randn(8, 8, device="cpu"))
     want = nn.Sequential(*layers)(x)
     for kind in (ScheduleGPipe, Schedule1F1B):
-        stage = PipelineStage(layers[ctx.me], ctx.me, ctx.n, torch.device("cpu"))
+        stage = PipelineStage(layers[ctx.me], ctx.me, ctx.n, torch.device(fsdp_device()))
         schedule = kind(stage, n_microbatches=4, loss_fn=F.mse_loss)
         losses: list = []
         if ctx.me == 0:

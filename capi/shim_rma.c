@@ -94,6 +94,11 @@ int32_t gshmem_fence(uint64_t world) { FINISH(hot_h_fence(world), goshmem_fence(
 
 int32_t gshmem_quiet(uint64_t world, int64_t timeout_ns) { FINISH(hot_h_quiet(world), goshmem_quiet(world, timeout_ns)); }
 
+int32_t gshmem_one_sided_start(uint64_t world, const gshmem_one_sided *what, int64_t timeout_ns, int64_t slice_ns, uint64_t *request_out) {
+  REFUSE_FORKED();
+  return goshmem_one_sided_start(world, (gshmem_one_sided *)what, timeout_ns, slice_ns, request_out);
+}
+
 /* Narrow values as the comparison sees them: both sides sign- or zero-extended. */
 static uint64_t widen(uint64_t v, int32_t width, int32_t is_signed) {
   if (width >= 8 || width <= 0) return v;

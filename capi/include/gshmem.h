@@ -261,6 +261,34 @@ GSHMEM_API int32_t gshmem_g(uint64_t world, const void *src, int32_t width, int3
 GSHMEM_API int32_t gshmem_fence(uint64_t world);
 GSHMEM_API int32_t gshmem_quiet(uint64_t world, int64_t timeout_ns);
 
+/* The calls above as requests, for callers that must be able to leave a wait (Ctrl-C over a network, in a language with signal
+   handlers of its own). Where all peers are mapped the plain calls do not wait, and are faster. A field is what the argument of the same name
+   is in the plain call; what an operation does not use is ignored. Result word [0] is what g and atomic read. Releasing an unfinished
+   request calls the operation off: part of its bytes may have moved, none move later, and no memory of this process is touched any more. */
+enum {
+  GSHMEM_DO_PUT = 1, GSHMEM_DO_GET, GSHMEM_DO_IPUT, GSHMEM_DO_IGET, GSHMEM_DO_PUT_MANY, GSHMEM_DO_GET_MANY, GSHMEM_DO_P, GSHMEM_DO_G,
+  GSHMEM_DO_ATOMIC, GSHMEM_DO_PUT_SIGNAL, GSHMEM_DO_QUIET
+};
+typedef struct gshmem_one_sided {
+  uint64_t size;              /* sizeof(gshmem_one_sided) as the caller knows it */
+  int32_t what, pe;           /* what: GSHMEM_DO_* */
+  void *dst;                  /* the target of p and atomic; put_many, get_many: the array */
+  const void *src;
+  uint64_t bytes;             /* iput, iget: of an element */
+  uint64_t count;             /* of iput, iget, put_many, get_many */
+  int64_t dst_stride, src_stride;
+  uint64_t value, compare;    /* of p, the signal, the atomic (its operand) */
+  int32_t op, width;          /* signal_op or the atomic's op */
+  uint64_t *signal;
+  const uint64_t *many_bytes; /* put_many, get_many */
+  const int32_t *many_pe;
+  uint64_t *done_out;
+  int32_t fetch, nbi;         /* atomic: the old value is wanted; put, get: as put_nbi, get_nbi */
+} gshmem_one_sided;
+/* *what is read before the call returns; what it points to stays until the request has ended or is released. timeout_ns is quiet's; the others
+   have the world's. Threads: any. Collective: no. Blocks: up to slice_ns. */
+GSHMEM_API int32_t gshmem_one_sided_start(uint64_t world, const gshmem_one_sided *what, int64_t timeout_ns, int64_t slice_ns, uint64_t *request_out);
+
 enum {
   GSHMEM_A_SET = 1, GSHMEM_A_FETCH, GSHMEM_A_SWAP, GSHMEM_A_CSWAP, GSHMEM_A_ADD, GSHMEM_A_INC, GSHMEM_A_AND, GSHMEM_A_OR, GSHMEM_A_XOR
 };

@@ -68,6 +68,19 @@ ATOMIC: Dict[str, int] = {
 SIGNAL: Dict[str, int] = {"SIGNAL_SET": 0, "SIGNAL_ADD": 1}
 MEMORY: Dict[str, int] = {"MEMORY_OTHER": 0, "MEMORY_HOST": 1, "MEMORY_DEVICE": 2, "MEMORY_ON_DEVICE": 3}
 COMPARE: Dict[str, int] = {"CMP_EQ": 0, "CMP_NE": 1, "CMP_GT": 2, "CMP_GE": 3, "CMP_LT": 4, "CMP_LE": 5}
+DO: Dict[str, int] = {
+    "DO_PUT": 1,
+    "DO_GET": 2,
+    "DO_IPUT": 3,
+    "DO_IGET": 4,
+    "DO_PUT_MANY": 5,
+    "DO_GET_MANY": 6,
+    "DO_P": 7,
+    "DO_G": 8,
+    "DO_ATOMIC": 9,
+    "DO_PUT_SIGNAL": 10,
+    "DO_QUIET": 11,
+}
 COLLECTIVE: Dict[str, int] = {
     "BARRIER": 1,
     "SYNC": 2,
@@ -170,6 +183,7 @@ PROTOTYPES: Dict[str, str] = {
     "gshmem_g": "i32: u64 ptr i32 i32 ptr",
     "gshmem_fence": "i32: u64",
     "gshmem_quiet": "i32: u64 i64",
+    "gshmem_one_sided_start": "i32: u64 ptr i64 i64 ptr",
     "gshmem_atomic": "i32: u64 i32 i32 ptr u64 u64 i32 ptr",
     "gshmem_put_signal": "i32: u64 ptr ptr u64 ptr u64 i32 i32",
     "gshmem_put_signal_nbi": "i32: u64 ptr ptr u64 ptr u64 i32 i32",
@@ -213,7 +227,7 @@ PROTOTYPES: Dict[str, str] = {
     "gshmem_recv": "i32: u64 ptr u64 i32 i64 u32 i64 i64 ptr",
 }
 
-# Fields of gshmem_options and gshmem_heap_stat, in order.
+# Fields of gshmem_options, gshmem_one_sided and gshmem_heap_stat, in order.
 OPTIONS: Dict[str, str] = {
     "size": "u64",
     "me": "i32",
@@ -229,6 +243,27 @@ OPTIONS: Dict[str, str] = {
     "label": "str",
     "device": "str",
     "device_bytes": "u64",
+}
+ONE_SIDED: Dict[str, str] = {
+    "size": "u64",
+    "what": "i32",
+    "pe": "i32",
+    "dst": "ptr",
+    "src": "ptr",
+    "bytes": "u64",
+    "count": "u64",
+    "dst_stride": "i64",
+    "src_stride": "i64",
+    "value": "u64",
+    "compare": "u64",
+    "op": "i32",
+    "width": "i32",
+    "signal": "ptr",
+    "many_bytes": "ptr",
+    "many_pe": "ptr",
+    "done_out": "ptr",
+    "fetch": "i32",
+    "nbi": "i32",
 }
 HEAP_STAT: Dict[str, str] = {
     "size": "u64",

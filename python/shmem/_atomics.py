@@ -7,7 +7,6 @@ from typing import Any, Optional
 
 from . import _abi, _call
 from ._errors import InvalidArgumentError
-from ._lib import library
 from ._rma import _resolve, element, from_bits, to_bits
 from ._world import World
 
@@ -22,8 +21,9 @@ def _update(what: str, target: Any, pe: int, index: int, world: Optional[World],
     if what in ("ADD", "INC", "AND", "OR", "XOR") and word.code in (_abi.DTYPE["F32"], _abi.DTYPE["F64"]):
         raise InvalidArgumentError(f"{name}: {word.name} has no atomic {what.lower()}; set, fetch, swap and compare_swap work on it")
     old = ctypes.c_uint64()
-    status = library().atomic(
-        _resolve(world).handle,
+    where = _resolve(world)
+    status = where.calls.atomic(
+        where.handle,
         _OPS[f"A_{what}"],
         word.itemsize,
         address,

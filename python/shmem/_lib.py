@@ -34,6 +34,12 @@ class Options(ctypes.Structure):
     _fields_ = [(name, CTYPES[kind]) for name, kind in _abi.OPTIONS.items()]
 
 
+class OneSided(ctypes.Structure):
+    """gshmem_one_sided."""
+
+    _fields_ = [(name, CTYPES[kind]) for name, kind in _abi.ONE_SIDED.items()]
+
+
 class HeapStat(ctypes.Structure):
     """gshmem_heap_stat."""
 

@@ -24,14 +24,12 @@ def _resolve(world: Optional[World]) -> World:
 _Tensor: Any = None
 _plain_kind: Any = None
 _lazy_kinds: Any = frozenset()
-_put: Any = None
 
 
 def _prepare() -> None:
-    global _Tensor, _lazy_kinds, _put
+    global _Tensor, _lazy_kinds
     torch = sys.modules.get("torch")
     if torch is not None and _Tensor is None:
-        _put = library().put
         _lazy_kinds = frozenset((torch.complex32, torch.complex64, torch.complex128))
         _Tensor = torch.Tensor
 
@@ -69,7 +67,7 @@ def put(dst: Any, src: Any, pe: int, *, world: Optional[World] = None) -> None:
         except RuntimeError:  # a sparse tensor has no nbytes
             size = 0
         if size:
-            status = _put(where.c_handle, dst.data_ptr(), src.data_ptr(), size, pe)
+            status = where.put(where.c_handle, dst.data_ptr(), src.data_ptr(), size, pe)
             if status < 0:
                 _fail(status, "put")
             return
@@ -81,7 +79,7 @@ def get(dst: Any, src: Any, pe: int, *, world: Optional[World] = None) -> None:
     where = _resolve(world)
     there, here = _operand.symmetric(src, "src"), _operand.target(dst, "dst")
     _operand.same_size(here, there, "get")
-    status = library().get(where.handle, _nonzero(here, there), there.address or here.address, here.nbytes, pe)
+    status = where.calls.get(where.handle, _nonzero(here, there), there.address or here.address, here.nbytes, pe)
     if status < 0:
         _fail(status, "get")
     if here.back is not None:
@@ -96,7 +94,7 @@ def _move(name: str, dst: Any, src: Any, pe: int, where: World) -> None:
     _prepare()
     there, here = _operand.symmetric(dst, "dst"), _operand.source(src, "src")
     _operand.same_size(there, here, name)
-    function = getattr(library(), name)
+    function = getattr(where.calls, name)
     status = function(where.handle, there.address, here.address, here.nbytes, pe)
     if status < 0:
         _fail(status, name)
@@ -110,7 +108,7 @@ def put_nbi(dst: Any, src: Any, pe: int, *, world: Optional[World] = None) -> No
     where = _resolve(world)
     there, here = _operand.symmetric(dst, "dst"), _operand.source(src, "src")
     _operand.same_size(there, here, "put_nbi")
-    function = library().put_nbi if here.keep is src or _shares(here, src) else library().put
+    function = where.calls.put_nbi if here.keep is src or _shares(here, src) else where.calls.put
     status = function(where.handle, there.address, here.address, here.nbytes, pe)
     if status < 0:
         _fail(status, "put_nbi")
@@ -130,7 +128,7 @@ def get_nbi(dst: Any, src: Any, pe: int, *, world: Optional[World] = None) -> No
     _operand.same_size(here, there, "get_nbi")
     if here.back is not None:
         raise InvalidArgumentError("get_nbi: dst is not contiguous; use get, or get_nbi into a contiguous tensor")
-    status = library().get_nbi(where.handle, here.address, there.address, here.nbytes, pe)
+    status = where.calls.get_nbi(where.handle, here.address, there.address, here.nbytes, pe)
     if status < 0:
         _fail(status, "get_nbi")
 
@@ -162,7 +160,7 @@ def iput(dst: Any, src: Any, pe: int, *, dst_stride: int = 1, src_stride: int = 
     """
     there, here, many = _strided("iput", dst, src, dst_stride, src_stride, count)
     where = _resolve(world)
-    status = library().iput(where.handle, there.address, here.address, dst_stride, src_stride, here.itemsize, many, pe)
+    status = where.calls.iput(where.handle, there.address, here.address, dst_stride, src_stride, here.itemsize, many, pe)
     if status < 0:
         _fail(status, "iput")
 
@@ -171,7 +169,7 @@ def iget(dst: Any, src: Any, pe: int, *, dst_stride: int = 1, src_stride: int = 
     """Copies every src_stride-th element of src at a PE to every dst_stride-th of dst here. Any thread; blocks as get."""
     there, here, many = _strided("iget", dst, src, dst_stride, src_stride, count)
     where = _resolve(world)
-    status = library().iget(where.handle, here.address, there.address, dst_stride, src_stride, here.itemsize, many, pe)
+    status = where.calls.iget(where.handle, here.address, there.address, dst_stride, src_stride, here.itemsize, many, pe)
     if status < 0:
         _fail(status, "iget")
     if here.back is not None:
@@ -243,19 +241,16 @@ class Pieces:
 
     def put(self) -> None:
         """Copies every local piece to its PE. Any thread, one at a time; blocks as put."""
-        status = library().put_many(self._world.handle, self._far, self._near, self._sizes, self._pes, self._n, ctypes.byref(self._done))
-        if status < 0:
-            self._explain(status, "put_many")
+        self._move("put_many", self._far, self._near)
 
     def get(self) -> None:
         """Copies every piece at its PE to here. Any thread, one at a time; blocks as get."""
-        status = library().get_many(self._world.handle, self._near, self._far, self._sizes, self._pes, self._n, ctypes.byref(self._done))
-        if status < 0:
-            self._explain(status, "get_many")
+        self._move("get_many", self._near, self._far)
 
-    def _explain(self, status: int, name: str) -> None:
+    def _move(self, name: str, to: Any, of: Any) -> None:
+        move = getattr(self._world.calls, name)
         try:
-            _fail(status, name)
+            _call.check(move(self._world.handle, to, of, self._sizes, self._pes, self._n, ctypes.byref(self._done)), name)
         except ShmemError as problem:
             problem.args = (f"{problem} (piece {self._done.value} of {self._n}; the ones before were moved)",)
             raise
@@ -325,7 +320,8 @@ def element(value: Any, index: int, role: str) -> Tuple[_operand.Operand, int]:
 def p(dst: Any, value: Any, pe: int, *, index: int = 0, world: Optional[World] = None) -> None:
     """Stores one value into an element of dst at a PE and wakes a waiter there. Any thread; blocks as put."""
     operand, address = element(dst, index, "dst")
-    status = library().p(_resolve(world).handle, address, to_bits(value, operand, "p"), operand.itemsize, pe)
+    where = _resolve(world)
+    status = where.calls.p(where.handle, address, to_bits(value, operand, "p"), operand.itemsize, pe)
     if status < 0:
         _fail(status, "p")
 
@@ -334,7 +330,8 @@ def g(src: Any, pe: int, *, index: int = 0, world: Optional[World] = None) -> An
     """Gives one element of src at a PE as a Python number. Any thread; blocks as get."""
     operand, address = element(src, index, "src")
     out = ctypes.c_uint64()
-    status = library().g(_resolve(world).handle, address, operand.itemsize, pe, ctypes.byref(out))
+    where = _resolve(world)
+    status = where.calls.g(where.handle, address, operand.itemsize, pe, ctypes.byref(out))
     if status < 0:
         _fail(status, "g")
     return from_bits(out.value, operand)
@@ -347,4 +344,5 @@ def fence(*, world: Optional[World] = None) -> None:
 
 def quiet(*, timeout: Optional[float] = None, world: Optional[World] = None) -> None:
     """Waits until all this PE's puts are visible everywhere and its nbi operations are done. Any thread; blocks up to timeout."""
-    _call.check(library().quiet(_resolve(world).handle, _call.timeout_ns(timeout)), "quiet")
+    where = _resolve(world)
+    _call.check(where.calls.quiet(where.handle, _call.timeout_ns(timeout)), "quiet")

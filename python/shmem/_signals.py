@@ -42,8 +42,8 @@ def _send(name: str, dst: Any, src: Any, signal: Any, value: int, pe: int, op: s
     there, here = _operand.symmetric(dst, "dst"), _operand.source(src, "src")
     _operand.same_size(there, here, name)
     word = _signal_word(signal, index)
-    function = getattr(library(), name)
-    status = function(_resolve(world).handle, there.address or word, here.address or word, here.nbytes, word, value & _U64, _how(op), pe)
+    where = _resolve(world)
+    status = getattr(where.calls, name)(where.handle, there.address or word, here.address or word, here.nbytes, word, value & _U64, _how(op), pe)
     if status < 0:
         _call.fail(status, name)
 
@@ -66,7 +66,8 @@ def put_signal_nbi(dst: Any, src: Any, signal: Any, value: int, pe: int, *, op: 
 def signal(word: Any, value: int, pe: int, *, op: str = "set", index: int = 0, world: Optional[World] = None) -> None:
     """Sets or adds to a signal at a PE with no data, after the puts before it. Any thread; does not wait for the answer."""
     address = _signal_word(word, index)
-    status = library().put_signal(_resolve(world).handle, address, address, 0, address, value & _U64, _how(op), pe)
+    where = _resolve(world)
+    status = where.calls.put_signal(where.handle, address, address, 0, address, value & _U64, _how(op), pe)
     if status < 0:
         _call.fail(status, "signal")
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
 from . import _abi, _bootstrap, _call
 from ._errors import InvalidArgumentError, NotInitializedError, ShmemError
+from ._far import FAR
 from ._lib import HeapStat, Options, library, loaded
 
 if TYPE_CHECKING:
@@ -61,7 +62,15 @@ class World:
         self.size = _call.check(lib.n_pes(handle), "n_pes")
         self.reason = reason
         self.team: Team = Team(self, team_handle, whole=True)
+        self.calls: Any = lib if self._all_mapped() and lib.device_health(handle) == _abi.STATUS["EUNSUPPORTED"] else FAR
+        self.put = self.calls.put
         _worlds.add(self)
+
+    def _all_mapped(self) -> bool:
+        """Whether every peer's memory is mapped: then one-sided calls never wait for anybody."""
+        lib, at = library(), ctypes.c_void_p()
+        low = self.heap_stats()["low"]
+        return all(lib.ptr(self.handle, low, pe, ctypes.byref(at)) >= 0 for pe in range(self.size))
 
     @property
     def alive(self) -> bool:

@@ -56,7 +56,7 @@ def enumerators() -> dict:
 
 def test_every_enumerator_has_the_value_of_the_header():
     ours = {}
-    for table in (_abi.STATUS, _abi.ATOMIC, _abi.SIGNAL, _abi.MEMORY, _abi.COMPARE, _abi.COLLECTIVE, _abi.DTYPE, _abi.REDUCE):
+    for table in (_abi.STATUS, _abi.ATOMIC, _abi.SIGNAL, _abi.MEMORY, _abi.COMPARE, _abi.COLLECTIVE, _abi.DTYPE, _abi.REDUCE, _abi.DO):
         ours.update(table)
     assert ours == enumerators()
 
@@ -83,7 +83,7 @@ def test_int64_min_macros():
     assert re.search(r"#define GSHMEM_ANY_TAG INT64_MIN", text()) and _abi.ANY_TAG == -(2**63)
 
 
-@pytest.mark.parametrize("struct, table", [("gshmem_options", _abi.OPTIONS), ("gshmem_heap_stat", _abi.HEAP_STAT)])
+@pytest.mark.parametrize("struct, table", [("gshmem_options", _abi.OPTIONS), ("gshmem_one_sided", _abi.ONE_SIDED), ("gshmem_heap_stat", _abi.HEAP_STAT)])
 def test_struct_fields_in_order(struct, table):
     body = re.search(rf"typedef struct {struct} \{{(.*?)\}}", text(), flags=re.S).group(1)
     fields = []

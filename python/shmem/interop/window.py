@@ -122,7 +122,7 @@ class Window:
         source = readable(tensor)
         address = exposed.address(dst_rank, target_offset_nelems * source.element_size(), nbytes(source))
         if source.numel():
-            put = library().put(exposed.world.handle, address, source.data_ptr(), nbytes(source), exposed.pes[dst_rank])
+            put = exposed.world.put(exposed.world.handle, address, source.data_ptr(), nbytes(source), exposed.pes[dst_rank])
             check(put, "put")
         return _done(tensor)
 

@@ -67,7 +67,7 @@ class Signals:
         """Adds one at a rank, after everything put there before. Collective: no. Blocks: no."""
         self._check_rank(rank)
         word = self._places[rank] + self._slot(channel, self._rank)
-        check(library().put_signal(self._world.handle, word, word, 0, word, 1, _ADD, self._pes[rank]), "signal")
+        check(self._world.calls.put_signal(self._world.handle, word, word, 0, word, 1, _ADD, self._pes[rank]), "signal")
 
     def await_from(self, rank: int, seconds: Optional[float] = None, channel: int = 0) -> None:
         """Takes one signal of a rank. Collective: no. Blocks: until it is there, or the timeout (the group's when None)."""
@@ -87,7 +87,7 @@ class Signals:
 
     def barrier(self, channel: int, seconds: Optional[float]) -> None:
         """Everybody signals everybody and waits for all. Collective. Blocks: until every rank is here, or the timeout."""
-        check(library().quiet(self._world.handle, _abi.DEFAULT_TIMEOUT), "barrier")
+        check(self._world.calls.quiet(self._world.handle, _abi.DEFAULT_TIMEOUT), "barrier")
         for rank in range(self._size):
             self.raise_at(rank, channel)
         for rank in range(self._size):

@@ -153,8 +153,8 @@ class SymmetricMemory:
         source = readable(tensor)
         address = self._exposed.address(dst_rank, offset * source.element_size(), nbytes(source))
         if source.numel():
-            world = self._exposed.world.handle
-            check(library().put(world, address, source.data_ptr(), nbytes(source), self._exposed.pes[dst_rank]), "put")
+            world = self._exposed.world
+            check(world.put(world.handle, address, source.data_ptr(), nbytes(source), self._exposed.pes[dst_rank]), "put")
 
     def get(self, tensor: torch.Tensor, src_rank: int, offset: int = 0) -> None:
         """Reads from a rank's buffer into a tensor, `offset` in elements, mapped or not. Collective: no. Blocks: for the data."""
@@ -164,13 +164,13 @@ class SymmetricMemory:
         target = writable(tensor, after)
         address = self._exposed.address(src_rank, offset * target.element_size(), nbytes(target))
         if target.numel():
-            world = self._exposed.world.handle
-            check(library().get(world, target.data_ptr(), address, nbytes(target), self._exposed.pes[src_rank]), "get")
+            world = self._exposed.world
+            check(world.calls.get(world.handle, target.data_ptr(), address, nbytes(target), self._exposed.pes[src_rank]), "get")
         carry_out(after)
 
     def quiet(self) -> None:
         """Waits until what this rank put is there. Collective: no. Blocks: for the network."""
-        check(library().quiet(self._exposed.world.handle, _abi.DEFAULT_TIMEOUT), "quiet")
+        check(self._exposed.world.calls.quiet(self._exposed.world.handle, _abi.DEFAULT_TIMEOUT), "quiet")
 
 
 def _seconds(timeout_ms: int) -> Optional[float]:

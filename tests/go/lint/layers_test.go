@@ -13,8 +13,8 @@ var layers = [][]string{
 	{"gocore/coll", "gocore/message"},
 	{"gocore/fabric"},
 	{"gocore/bootstrap", "gocore/liveness", "gocore/device"},
-	{"gocore/config", "gocore/memory", "gocore/segment", "gocore/park", "gocore/heap", "gocore/team", "gocore/plan", "gocore/reduce", "gocore/hot"},
-	{"gocore/status", "gocore/layout"},
+	{"gocore/config", "gocore/memory", "gocore/segment", "gocore/heap", "gocore/team", "gocore/plan", "gocore/reduce", "gocore/hot"},
+	{"gocore/status", "gocore/layout", "gocore/json"},
 }
 
 // sideways lists the imports within a layer: who implements an interface sees it.

@@ -28,7 +28,7 @@ func streamOf(s unsafe.Pointer) device.Stream { return device.Stream(uintptr(s))
 //export goshmem_device_open_start
 func goshmem_device_open_start(wh C.uint64_t, kind *C.char, bytes C.uint64_t, timeout, slice C.int64_t, out *C.uint64_t) C.int32_t {
 	return onWorld(wh, "device_open", func(w *world.World) error {
-		r, err := w.OpenDevice(text(kind), uint64(bytes), int64(timeout), time.Duration(slice))
+		r, err := w.OpenDevice(text(kind), world.Here(text(kind)), uint64(bytes), int64(timeout), time.Duration(slice))
 		if err != nil {
 			return err
 		}
@@ -197,5 +197,7 @@ func goshmem_collective_on_stream(th C.uint64_t, what C.int32_t, in, out unsafe.
 //
 //export goshmem_device_buffer
 func goshmem_device_buffer(wh C.uint64_t, engine C.int32_t, at C.uint64_t, size, event C.uint32_t) C.int32_t {
-	return onWorld(wh, "set_config", func(w *world.World) error { return w.SetKernelBuffer(int(engine), uint64(at), uint32(size), uint32(event)) })
+	return onWorld(wh, "set_config", func(w *world.World) error {
+		return w.SetKernelBuffer(int(engine), uint64(at), uint32(size), uint32(event))
+	})
 }

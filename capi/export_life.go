@@ -52,6 +52,7 @@ func options(o *C.gshmem_options) (world.Options, error) {
 	opts.Method, opts.Endpoint, opts.Secret = text(full.method), text(full.endpoint), text(full.secret)
 	opts.Transport, opts.Interface, opts.Label = text(full.transport), text(full._interface), text(full.label)
 	opts.Device, opts.DeviceBytes = text(full.device), uint64(full.device_bytes)
+	opts.At = world.Here(opts.Device)
 	if full.uid != nil {
 		opts.UID = C.GoBytes(unsafe.Pointer(full.uid), C.GSHMEM_UID_BYTES)
 	}

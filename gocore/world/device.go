@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"goshmem/gocore/device"
+	"goshmem/gocore/device/acl"
 	"goshmem/gocore/device/host"
 	"goshmem/gocore/heap"
 	"goshmem/gocore/status"
@@ -41,6 +42,7 @@ type accelerator struct {
 	broken error      // why nothing waits on the device any more
 	tails  map[device.Stream]*tail
 	made   map[device.Stream]bool // streams of NewStream, which surely live
+	watch  watch
 }
 
 const bounceBytes = 1 << 20
@@ -97,14 +99,14 @@ func badSpec(text string) error {
 }
 
 // open makes the device of this process; nothing of it is shared yet. What it made is closed again when it fails.
-func (w *World) openAccelerator(s spec, bytes uint64) (*accelerator, error) {
+func (w *World) openAccelerator(s spec, at *acl.Place, bytes uint64) (*accelerator, error) {
 	x := &accelerator{w: w, kind: s.kind, tails: map[device.Stream]*tail{}, made: map[device.Stream]bool{}, far: make([]string, w.n)}
 	var err error
 	switch s.kind {
 	case "host":
 		x.dev, err = host.Open(host.Options{ID: max(s.id, 0), Late: hostLate()})
 	case "npu":
-		x.dev, err = openNPU(s.id, w.cfg)
+		x.dev, err = openNPU(s.id, at, w.cfg)
 	}
 	if err != nil {
 		return nil, err

@@ -3,10 +3,11 @@ package world
 import (
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"time"
 
+	"goshmem/gocore/device/acl"
+	"goshmem/gocore/json"
 	"goshmem/gocore/status"
 )
 
@@ -32,8 +33,8 @@ type mapped struct {
 }
 
 // OpenDevice gives the world a device: "npu", "npu:2", "auto", "host", or "none", which does nothing. bytes is the size of the symmetric
-// heap on each device (0: SHMEM_DEVICE_SIZE). Collective over the world. With "auto" it succeeds without a device when some PE has none.
-func (w *World) OpenDevice(text string, bytes uint64, timeout int64, slice time.Duration) (*Request, error) {
+// heap on each device (0: SHMEM_DEVICE_SIZE); at is what [Here] found. Collective over the world. With "auto" it succeeds without a device when some PE has none.
+func (w *World) OpenDevice(text string, at *acl.Place, bytes uint64, timeout int64, slice time.Duration) (*Request, error) {
 	const op = "device_open"
 	s, err := parseSpec(text)
 	if err != nil {
@@ -50,7 +51,7 @@ func (w *World) OpenDevice(text string, bytes uint64, timeout int64, slice time.
 	if bytes == 0 {
 		bytes = w.cfg.DeviceSize
 	}
-	o := &opening{w: w, spec: s, bytes: bytes}
+	o := &opening{w: w, spec: s, at: at, bytes: bytes}
 	return w.world.talk(kindDevice, timeout, slice, &talk{first: o.first, next: o.next, undo: o.undo})
 }
 
@@ -58,6 +59,7 @@ func (w *World) OpenDevice(text string, bytes uint64, timeout int64, slice time.
 type opening struct {
 	w     *World
 	spec  spec
+	at    *acl.Place
 	bytes uint64
 	x     *accelerator
 	own   error // what went wrong here
@@ -68,7 +70,7 @@ type opening struct {
 
 func (o *opening) first() []byte {
 	h := hello{Kind: o.spec.kind, Auto: o.spec.auto, Bytes: o.bytes}
-	if o.x, o.own = o.w.openAccelerator(o.spec, o.bytes); o.own != nil {
+	if o.x, o.own = o.w.openAccelerator(o.spec, o.at, o.bytes); o.own != nil {
 		h.Trouble, h.Code = o.own.Error(), int32(status.Of(o.own))
 	} else {
 		h.Card = o.x.heap.Card()
@@ -232,8 +234,8 @@ func (h hello) wish() string {
 }
 
 // openWithWorld is OpenDevice as the last step of coming up. ctx can call it off.
-func (w *World) openWithWorld(ctx context.Context) error {
-	r, err := w.OpenDevice(w.cfg.Device, 0, -1, 0)
+func (w *World) openWithWorld(ctx context.Context, at *acl.Place) error {
+	r, err := w.OpenDevice(w.cfg.Device, at, 0, -1, 0)
 	if err != nil {
 		return err
 	}

@@ -249,12 +249,12 @@ func (x *accelerator) write(ctx context.Context, dst uintptr, mem []byte) error 
 	})
 }
 
-// putWord stores a word at a PE, in the order of the stream and whole.
+// putWord stores a word at a PE, in the order of the stream; whole when it is aligned.
 func (x *accelerator) putWord(ctx context.Context, op string, s device.Stream, dst uintptr, value uint64, width, pe int) error {
 	if _, err := x.twin(op, dst, uint64(width), pe); err != nil {
 		return err
 	}
-	if x.state != nil {
+	if x.state != nil && dst%uintptr(width) == 0 {
 		x.note(s, op, false)
 		return x.launchOn("gshmem_k_put_value", 1, s, uint64(dst), value, uint64(width), uint64(pe))
 	}

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"os"
 	"strings"
 
 	"goshmem/gocore/config"
@@ -10,8 +11,23 @@ import (
 )
 
 // openNPU opens an Ascend NPU through CANN.
-func openNPU(id int, cfg *config.Config) (device.Device, error) {
-	return acl.Open(acl.Options{Device: id, Library: cfg.ACLLibrary, Kernels: cfg.Kernels})
+func openNPU(id int, at *acl.Place, cfg *config.Config) (device.Device, error) {
+	return acl.Open(acl.Options{Device: id, At: at, Library: cfg.ACLLibrary, Kernels: cfg.Kernels})
+}
+
+// Here is the NPU that the calling thread has set, nil without one. Worlds come up on threads of their own, so whoever starts one asks
+// before. spec is the device that is wanted, "" the environment's; where none is, nothing is looked for.
+func Here(spec string) *acl.Place {
+	if spec == "" {
+		spec = os.Getenv("SHMEM_DEVICE")
+	}
+	if s, err := parseSpec(spec); err != nil || s.kind != "npu" {
+		return nil
+	}
+	if p, ok := acl.Here(acl.Options{Library: os.Getenv("SHMEM_ACL_LIBRARY")}); ok {
+		return &p
+	}
+	return nil
 }
 
 // reserved is how much of the end of the heap belongs to the state for kernels. It is set aside whether or not there are kernels

@@ -34,6 +34,9 @@ func (x *accelerator) note(s device.Stream, op string, waits bool) {
 		x.tails[s] = t
 	}
 	t.waits = t.waits || waits
+	if waits {
+		x.watch.startLocked(x)
+	}
 	if t.ops = append(t.ops, op); len(t.ops) > tailNames {
 		t.ops = t.ops[1:]
 	}
@@ -78,7 +81,9 @@ func (x *accelerator) wait(ctx context.Context, op string, s device.Stream) erro
 	delete(x.tails, s)
 	x.mu.Unlock()
 	behind := x.w.teamsOn(s)
+	x.watch.enter(x)
 	err := x.dev.Wait(ctx, s)
+	x.watch.exit(x)
 	if ctx.Err() != nil && err != nil {
 		x.keep(s, t)
 		return x.gaveUp(ctx, op, s, t, err)

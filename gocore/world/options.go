@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"goshmem/gocore/bootstrap"
+	"goshmem/gocore/device/acl"
 )
 
 // Options says which PE of which world to become. Zero values mean: from the environment, else the default.
@@ -18,7 +19,8 @@ type Options struct {
 	Transport string
 	Interface string
 	Label     string
-	Device    string // "none", "npu", "npu:2", "auto", "host"
+	Device    string     // "none", "npu", "npu:2", "auto", "host"
+	At        *acl.Place // what Here found on the caller's thread
 	// DeviceBytes is the size of the symmetric heap on the device.
 	DeviceBytes uint64
 	// FindOffer finds the sockets behind a unique id made in this process; nil when there are none.

@@ -37,7 +37,7 @@ func New(ctx context.Context, o Options) (*World, error) {
 		w.tearDown()
 		return nil, err
 	}
-	if err := w.openWithWorld(ctx); err != nil { // all PEs fail alike
+	if err := w.openWithWorld(ctx, o.At); err != nil { // all PEs fail alike
 		_ = w.Finalize(5 * time.Second) // the first failure is the one to report
 		return nil, err
 	}

@@ -17,6 +17,8 @@ type Options struct {
 	// Device is the number of the device as this process sees it. -1 takes the one that the calling thread has set; where it has
 	// set none, the one of LOCAL_RANK, else the first.
 	Device int
+	// At is what the thread that asks has set, when Open runs on another one; see [Here].
+	At *Place
 	// Library names the runtime (SHMEM_ACL_LIBRARY); empty looks for it.
 	Library string
 	// Kernels is the library of kernels, or the folder where it is (SHMEM_KERNELS); empty looks beside this library.
@@ -149,7 +151,7 @@ func (d *Device) start(o Options) error {
 	if err := d.choose(o); err != nil {
 		return err
 	}
-	if err := d.takeContext(); err != nil {
+	if err := d.takeContext(o.At); err != nil {
 		return err
 	}
 	d.learn()
@@ -179,6 +181,10 @@ func (d *Device) choose(o Options) error {
 	if o.Device >= 0 {
 		return nil
 	}
+	if o.At != nil {
+		d.id = o.At.Device
+		return nil
+	}
 	if set, f := d.b.getDevice(); f == nil {
 		d.id = set
 		return nil
@@ -192,7 +198,11 @@ func (d *Device) choose(o Options) error {
 
 // takeContext finds the context of the device: the caller's, when its thread has one of this device, so that streams of the
 // caller's own fit; else the device's own. The thread keeps what it had.
-func (d *Device) takeContext() error {
+func (d *Device) takeContext(at *Place) error {
+	if at != nil && at.Device == d.id && at.Context != 0 {
+		d.b.use(at.Context)
+		return nil
+	}
 	before, f := d.b.context()
 	if f != nil {
 		before = 0

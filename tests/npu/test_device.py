@@ -1,0 +1,104 @@
+"""A device in the world, over the emulated runtime and the real kernels: the C interface and the Ascend names, process per PE."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from conftest import HERE, ROOT
+from test_pod import kernel_library
+from test_rules import CHIPS
+
+LIBRARY = os.environ.get("SHMEM_LIBRARY", str(ROOT / "python" / "shmem" / "lib" / "libshmem.so"))
+SECRET = "5a" * 32
+
+
+@pytest.fixture
+def pes(emulator, tmp_path):
+    """Runs n PEs of a program to their ends and gives (exit status, words) of each; kills what is left."""
+    if not os.path.exists(LIBRARY):
+        pytest.skip(f"no {LIBRARY}: ./build.sh lib makes it")
+    running = []
+
+    def run(n, program, *arguments, soc="910B1", limit=90, device="npu:{pe}", **settings):
+        usual = {"SHMEM_KERNELS": kernel_library(soc), "SHMEM_LIBRARY": LIBRARY, "SHMEM_SIZE": n, "SHMEM_RENDEZVOUS": f"file:{tmp_path}/meet{len(running)}",
+                 "SHMEM_SECRET": SECRET, "SHMEM_DEVICE_SIZE": "32m", "SHMEM_SYMMETRIC_SIZE": "64m", "SHMEM_TIMEOUT": 60,
+                 "PYTHONPATH": os.pathsep.join([str(ROOT / "python"), str(HERE)])}
+        common = emulator.environment(soc=soc, devices=max(n, 2), seed=n, **{**usual, **settings})
+        first = len(running)
+        for pe in range(n):
+            own = {**common, "SHMEM_RANK": str(pe)}
+            if device:
+                own["SHMEM_DEVICE"] = device.format(pe=pe)
+            words = [word.format(pe=pe, n=n) for word in arguments]
+            running.append(subprocess.Popen([sys.executable, str(HERE / program), *words], env=own, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+        return collect(running[first:], limit)
+
+    yield run
+    for process in running:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def collect(processes, limit):
+    until = time.monotonic() + limit
+    ends = []
+    for process in processes:
+        try:
+            words, _ = process.communicate(timeout=max(until - time.monotonic(), 0.1))
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGABRT)
+            words, _ = process.communicate()
+            words += "\nstill running at the limit"
+        ends.append((process.returncode, words))
+    return ends
+
+
+def all_good(ends):
+    for pe, (status, words) in enumerate(ends):
+        assert status == 0, f"PE {pe} exited with {status}\n{words[-4000:]}"
+
+
+@pytest.mark.parametrize("soc", CHIPS)
+@pytest.mark.parametrize("case", ["onesided", "streams", "collectives"])
+def test_two_pes_on_every_chip(pes, case, soc):
+    all_good(pes(2, "device_pe.py", case, soc=soc))
+
+
+@pytest.mark.parametrize("n, case", [(1, "onesided"), (1, "collectives"), (4, "streams"), (3, "collectives"), (2, "cycles"), (4, "aborts")])
+def test_other_numbers_of_pes(pes, n, case):
+    all_good(pes(n, "device_pe.py", case))
+
+
+@pytest.mark.parametrize("n", [2, 4])
+def test_a_killed_pe_ends_the_kernels_that_wait_for_it(pes, n):
+    ends = pes(n, "device_pe.py", "killed")
+    assert ends[-1][0] == -signal.SIGKILL
+    for pe, (status, words) in enumerate(ends[:-1]):
+        assert status == 0 and "survived" in words, f"PE {pe} exited with {status}\n{words[-4000:]}"
+
+
+def test_without_kernels_copies_and_barriers_go_on(pes, tmp_path):
+    ends = pes(2, "device_pe.py", "without_kernels", SHMEM_KERNELS=str(tmp_path))
+    all_good(ends)
+
+
+@pytest.mark.parametrize("soc", CHIPS)
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_the_ascend_names_with_the_runtimes_own_streams(pes, tmp_path, n, soc):
+    if n != 2 and soc != "910B1":
+        pytest.skip("one number of PEs on the other chips")
+    all_good(pes(n, "device_face.py", "{pe}", "{n}", str(tmp_path), soc=soc, device=""))  # the device is found, not asked for
+
+
+@pytest.mark.parametrize("device, words", [("npu:7", "device 7"), ("npu", "was not found")])
+def test_no_device_is_an_error_on_every_pe_and_auto_is_not(pes, device, words):
+    missing = {} if device == "npu:7" else {"LD_LIBRARY_PATH": ""}
+    ends = pes(2, "device_pe.py", "none", device=device, **missing)
+    for status, said in ends:
+        assert status != 0 and words in said, said
+    all_good(pes(2, "device_pe.py", "none", device="auto", LD_LIBRARY_PATH=""))

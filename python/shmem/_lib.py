@@ -55,6 +55,8 @@ class Library:
         self._dll = _open(path)
         for name, prototype in _abi.PROTOTYPES.items():
             setattr(self, name[len("gshmem_") :], _bind(self._dll, path, name, prototype))
+        # Copying a few bytes takes less than giving the interpreter's lock away and getting it back.
+        self.put_small = _bind(ctypes.PyDLL(path, handle=self._dll._handle), path, "gshmem_put", _abi.PROTOTYPES["gshmem_put"])
         have = self.abi_version()
         if have != _abi.ABI_VERSION:
             raise LibraryError(f"{path} has ABI version {have}, this Python package needs {_abi.ABI_VERSION}; reinstall so that both come from one build")

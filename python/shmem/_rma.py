@@ -67,7 +67,7 @@ def put(dst: Any, src: Any, pe: int, *, world: Optional[World] = None) -> None:
         except RuntimeError:  # a sparse tensor has no nbytes
             size = 0
         if size:
-            status = where.put(where.c_handle, dst.data_ptr(), src.data_ptr(), size, pe)
+            status = (where.put_small if size <= 4096 else where.put)(where.c_handle, dst.data_ptr(), src.data_ptr(), size, pe)
             if status < 0:
                 _fail(status, "put")
             return

@@ -64,6 +64,7 @@ class World:
         self.team: Team = Team(self, team_handle, whole=True)
         self.calls: Any = lib if self._all_mapped() and lib.device_health(handle) == _abi.STATUS["EUNSUPPORTED"] else FAR
         self.put = self.calls.put
+        self.put_small = lib.put_small if self.calls is lib else self.put
         _worlds.add(self)
 
     def _all_mapped(self) -> bool:

@@ -6,15 +6,11 @@ using namespace gshmem;
 
 extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_all_to_all(GM_ADDR state, uint64_t team, GM_ADDR dst, GM_ADDR src, uint64_t bytes)
 {
-    aclshmemx_set_state(state);
-    const Team t = team_of(static_cast<int32_t>(team));
-    if (!is_member(t)) return;
-    team_barrier(t);
-    if (aborted()) return;
-    const uint64_t mine = address(dst) + bytes * static_cast<uint64_t>(t.me);
-    for (int32_t i = 1; i <= t.n; i++) {
-        const int32_t to = rotated(t, i);
-        push(t, to, mine, address(src) + bytes * static_cast<uint64_t>(to), bytes);
-    }
-    team_barrier(t);
+    between_barriers(state, team, [=](const Team& t) {
+        const uint64_t mine = address(dst) + bytes * static_cast<uint64_t>(t.me);
+        for (int32_t i = 1; i <= t.n; i++) {
+            const int32_t to = rotated(t, i);
+            push(t, to, mine, address(src) + bytes * static_cast<uint64_t>(to), bytes);
+        }
+    });
 }

@@ -30,23 +30,15 @@ template <typename T> ACLSHMEM_DEVICE void two_shot(const Team& t, uint64_t dst,
 extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_allreduce_one_shot(GM_ADDR state, uint64_t team, GM_ADDR dst, GM_ADDR src, uint64_t count,
                                                            uint64_t dtype, uint64_t op)
 {
-    aclshmemx_set_state(state);
-    const Team t = team_of(static_cast<int32_t>(team));
-    if (!is_member(t)) return;
-    team_barrier(t);
-    if (aborted()) return;
-    with_dtype(dtype, [=](auto zero) { one_shot<decltype(zero)>(t, address(dst), address(src), count, op); });
-    team_barrier(t);
+    between_barriers(state, team, [=](const Team& t) {
+        with_dtype(dtype, [=](auto zero) { one_shot<decltype(zero)>(t, address(dst), address(src), count, op); });
+    });
 }
 
 extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_allreduce_two_shot(GM_ADDR state, uint64_t team, GM_ADDR dst, GM_ADDR src, uint64_t count,
                                                            uint64_t dtype, uint64_t op)
 {
-    aclshmemx_set_state(state);
-    const Team t = team_of(static_cast<int32_t>(team));
-    if (!is_member(t)) return;
-    team_barrier(t);
-    if (aborted()) return;
-    with_dtype(dtype, [=](auto zero) { two_shot<decltype(zero)>(t, address(dst), address(src), count, op); });
-    team_barrier(t);
+    between_barriers(state, team, [=](const Team& t) {
+        with_dtype(dtype, [=](auto zero) { two_shot<decltype(zero)>(t, address(dst), address(src), count, op); });
+    });
 }

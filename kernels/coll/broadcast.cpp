@@ -36,12 +36,8 @@ ACLSHMEM_DEVICE void scatter_gather(const Team& t, uint64_t dst, uint64_t src, u
 
 extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_broadcast(GM_ADDR state, uint64_t team, GM_ADDR dst, GM_ADDR src, uint64_t bytes, uint64_t root)
 {
-    aclshmemx_set_state(state);
-    const Team t = team_of(static_cast<int32_t>(team));
-    if (!is_member(t)) return;
-    team_barrier(t);
-    if (aborted()) return;
-    if (t.n > 2 && bytes >= SCATTER_FROM) scatter_gather(t, address(dst), address(src), bytes, static_cast<int32_t>(root));
-    else direct(t, address(dst), address(src), bytes, static_cast<int32_t>(root));
-    team_barrier(t);
+    between_barriers(state, team, [=](const Team& t) {
+        if (t.n > 2 && bytes >= SCATTER_FROM) scatter_gather(t, address(dst), address(src), bytes, static_cast<int32_t>(root));
+        else direct(t, address(dst), address(src), bytes, static_cast<int32_t>(root));
+    });
 }

@@ -7,16 +7,12 @@ using namespace gshmem;
 extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_reduce_scatter(GM_ADDR state, uint64_t team, GM_ADDR dst, GM_ADDR src, uint64_t count,
                                                        uint64_t dtype, uint64_t op)
 {
-    aclshmemx_set_state(state);
-    const Team t = team_of(static_cast<int32_t>(team));
-    if (!is_member(t)) return;
-    team_barrier(t);
-    if (aborted()) return;
-    with_dtype(dtype, [=](auto zero) {
-        using T = decltype(zero);
-        const Share s = block_share(count, REDUCE_GRAIN);
-        const uint64_t to = address(dst) + s.begin * sizeof(T);
-        reduce_range<T>(t, address(src), static_cast<uint64_t>(t.me) * count + s.begin, s.size, op, 1, [=](int32_t) { return to; });
+    between_barriers(state, team, [=](const Team& t) {
+        with_dtype(dtype, [=](auto zero) {
+            using T = decltype(zero);
+            const Share s = block_share(count, REDUCE_GRAIN);
+            const uint64_t to = address(dst) + s.begin * sizeof(T);
+            reduce_range<T>(t, address(src), static_cast<uint64_t>(t.me) * count + s.begin, s.size, op, 1, [=](int32_t) { return to; });
+        });
     });
-    team_barrier(t);
 }

@@ -12,18 +12,14 @@ using namespace gshmem;
 extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_kv_shuffle(GM_ADDR state, uint64_t team, GM_ADDR dst, GM_ADDR src, GM_ADDR moves,
                                                    uint64_t move_count, uint64_t block_bytes)
 {
-    aclshmemx_set_state(state);
-    const Team t = team_of(static_cast<int32_t>(team));
-    if (!is_member(t)) return;
-    team_barrier(t);
-    if (aborted()) return;
-    const uint64_t blocks = static_cast<uint64_t>(AscendC::GetBlockNum());
-    for (uint64_t i = static_cast<uint64_t>(AscendC::GetBlockIdx()); i < move_count; i += blocks) {
-        const uint64_t row = address(moves) + i * 16;
-        const int32_t from = load_constant<int32_t>(row), member = load_constant<int32_t>(row + 4), to = load_constant<int32_t>(row + 8);
-        if (member < 0 || member >= t.n) continue;
-        put_nbi<uint8_t>(address(dst) + static_cast<uint64_t>(to) * block_bytes, address(src) + static_cast<uint64_t>(from) * block_bytes,
-                         block_bytes, t.pe(member));
-    }
-    team_barrier(t);
+    between_barriers(state, team, [=](const Team& t) {
+        const uint64_t blocks = static_cast<uint64_t>(AscendC::GetBlockNum());
+        for (uint64_t i = static_cast<uint64_t>(AscendC::GetBlockIdx()); i < move_count; i += blocks) {
+            const uint64_t row = address(moves) + i * 16;
+            const int32_t from = load_constant<int32_t>(row), member = load_constant<int32_t>(row + 4), to = load_constant<int32_t>(row + 8);
+            if (member < 0 || member >= t.n) continue;
+            put_nbi<uint8_t>(address(dst) + static_cast<uint64_t>(to) * block_bytes, address(src) + static_cast<uint64_t>(from) * block_bytes,
+                             block_bytes, t.pe(member));
+        }
+    });
 }

@@ -128,8 +128,7 @@ ACLSHMEM_DEVICE bool reduce_tile(const Product& p, uint64_t i)
         load_rows<float>(UB_IN, p.work + p.place(j, i) * TILE_BYTES, 1, TILE_BYTES, 0);
         AscendC::SetFlag<HardEvent::MTE2_V>(3);
         AscendC::WaitFlag<HardEvent::MTE2_V>(3);
-        AscendC::Add(sum, sum, in, count);
-        AscendC::PipeBarrier<PIPE_V>();
+        AscendC::Add(sum, sum, in, count); // done before the next: V->MTE2->V
     }
     AscendC::SetFlag<HardEvent::V_MTE3>(4);
     AscendC::WaitFlag<HardEvent::V_MTE3>(4);

@@ -83,17 +83,13 @@ extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_moe_combine(GM_ADDR state, uint6
                                                     GM_ADDR weights, uint64_t token_count, uint64_t topk, uint64_t hidden,
                                                     uint64_t experts_per_pe, uint64_t dtype)
 {
-    aclshmemx_set_state(state);
-    const Combine c{team_of(static_cast<int32_t>(team)), address(out), address(recv), address(slots), address(ids), address(weights),
-                    token_count, topk, hidden, experts_per_pe};
-    if (!is_member(c.team)) return;
-    team_barrier(c.team);
-    if (aborted()) return;
-    switch (dtype) {
-    case DT_FLOAT: combine_tokens<float>(c); break;
-    case DT_HALF: combine_tokens<half>(c); break;
-    case DT_BFLOAT16: combine_tokens<bfloat16_t>(c); break;
-    default: AscendC::Trap(); // the host refuses other types
-    }
-    team_barrier(c.team);
+    between_barriers(state, team, [=](const Team& t) {
+        const Combine c{t, address(out), address(recv), address(slots), address(ids), address(weights), token_count, topk, hidden, experts_per_pe};
+        switch (dtype) {
+        case DT_FLOAT: combine_tokens<float>(c); break;
+        case DT_HALF: combine_tokens<half>(c); break;
+        case DT_BFLOAT16: combine_tokens<bfloat16_t>(c); break;
+        default: AscendC::Trap(); // the host refuses other types
+        }
+    });
 }

@@ -45,15 +45,17 @@ ACLSHMEM_DEVICE bool is_member(const Team& t) { return t.me >= 0; }
 // The member that is `step` after me, so that members do not all start with the same one.
 ACLSHMEM_DEVICE int32_t rotated(const Team& t, int32_t step) { return static_cast<int32_t>((t.me + static_cast<int64_t>(step)) % t.n); }
 
-// Reinterprets the low bytes of a launch argument.
-template <typename T> ACLSHMEM_DEVICE T from_bits(uint64_t bits)
+// The shape of most collectives: members meet, work unless the meeting was aborted, and meet again.
+// body(team) is the work. A PE outside the team does nothing and does not wait.
+template <typename Body> ACLSHMEM_DEVICE void between_barriers(GM_ADDR state, uint64_t team, Body body)
 {
-    union {
-        typename Bits<sizeof(T)>::type raw;
-        T value;
-    } u;
-    u.raw = static_cast<typename Bits<sizeof(T)>::type>(bits);
-    return u.value;
+    aclshmemx_set_state(state);
+    const Team t = team_of(static_cast<int32_t>(team));
+    if (!is_member(t)) return;
+    team_barrier(t);
+    if (aborted()) return;
+    body(t);
+    team_barrier(t);
 }
 
 } // namespace gshmem

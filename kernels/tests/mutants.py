@@ -111,9 +111,12 @@ def instrument(path: str, found: List[Mutant]) -> str:
         return f"MUTANT({found[-1].number})"
 
     lines = (ROOT / path).read_text().splitlines()
+    model = True  # False: inside what only bisheng compiles
     for at, line in enumerate(lines):
         text = line.strip()
-        if is_code(text):
+        if text.startswith("#"):
+            model = text != "#ifndef GSHMEM_CPU_MODEL" and (model or text == "#else" or text.startswith("#endif"))
+        elif model and is_code(text):
             lines[at] = spoil(line, lambda kind, at=at, text=text: take(kind, at + 1, text))
     return "\n".join(lines) + "\n"
 

@@ -28,7 +28,7 @@ void run_alone(const Config& c, const Wait& k)
     a.insert(a.begin(), w.state(0));
     std::atomic<bool> aborted{false};
     std::thread host([&] {
-        std::this_thread::sleep_for(std::chrono::milliseconds(30));
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
         aborted = true;
         w.set_abort(0, 1);
     });

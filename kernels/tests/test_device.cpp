@@ -35,6 +35,8 @@ API_KERNEL(api_typed, sizeof(Four))
     aclshmem_uint64_put_signal(gm<uint64_t>(f.b + 1400), gm<uint64_t>(f.a), size_t(12), gm<int32_t>(f.c), 5, ACLSHMEM_SIGNAL_SET, pe);
     aclshmem_putmem_signal_nbi(gm<void>(f.b + 1500), gm<void>(f.a), 61, gm<int32_t>(f.c + 4), 3, ACLSHMEM_SIGNAL_ADD, pe);
     aclshmem_int16_iput(gm<int16_t>(f.b + 1600), gm<int16_t>(f.a), 2, 3, 20, pe);
+    aclshmem_int16_iput(gm<int16_t>(f.b + 1700), gm<int16_t>(f.a), 1, 5, 20, pe);
+    aclshmem_int16_iput(gm<int16_t>(f.b + 1760), gm<int16_t>(f.a), 1, 1, 20, pe);
     aclshmem_int32_wait_until(gm<int32_t>(f.c), ACLSHMEM_CMP_EQ, 5);
     if (aclshmem_signal_wait_until(gm<int32_t>(f.c + 4), ACLSHMEM_CMP_GE, 3) != 3) AscendC::Trap();
     aclshmem_float_get(gm<float>(f.d), gm<float>(f.a), 90, pe);
@@ -68,6 +70,8 @@ KERNEL_TEST(device_rma)
         expect_bytes(at + 1400, 96, from, 0, "uint64_put_signal");
         expect_bytes(at + 1500, 61, from, 0, "putmem_signal_nbi");
         for (uint64_t i = 0; i < 20; i++) expect_bytes(at + 1600 + 4 * i, 2, from, 0, "int16_iput", 6 * i);
+        for (uint64_t i = 0; i < 20; i++) expect_bytes(at + 1700 + 2 * i, 2, from, 0, "int16_iput of every fifth", 10 * i);
+        expect_bytes(at + 1760, 40, from, 0, "int16_iput without gaps");
         expect_bytes(w.loc_host(pe, d), 360, to, 0, "float_get");
         expect_bytes(w.loc_host(pe, d + 401), 30, to, 0, "uint8_get_nbi", 5);
         for (uint64_t i = 0; i < 10; i++) expect_bytes(w.loc_host(pe, d + 448 + 8 * i), 8, to, 0, "int64_iget", 16 * i);

@@ -174,23 +174,63 @@ KERNEL_TEST(killed_announces_nothing)
 
 namespace {
 
-struct SignalArgs {
-    uint64_t state, dst, sig, bytes;
+struct LookArgs {
+    uint64_t state, data, sig, bytes;
 };
 
-// PE 0 puts 1, 2, 3, ... and signals; PE 1 looks at every block's last word as soon as it sees the signal.
-void signal_and_look(const void* p)
+// PE 1: every block's last word of 1, 2, 3, ... is there.
+void look(const LookArgs& a)
 {
-    const SignalArgs& a = *static_cast<const SignalArgs*>(p);
-    aclshmemx_set_state(reinterpret_cast<GM_ADDR>(a.state));
-    if (aclshmem_my_pe() == 0)
-        return gshmem_k_put_signal(reinterpret_cast<GM_ADDR>(a.state), reinterpret_cast<GM_ADDR>(a.dst), reinterpret_cast<GM_ADDR>(a.dst), a.bytes,
-                                   reinterpret_cast<GM_ADDR>(a.sig), 5, 0, 1, 0);
     const uint64_t blocks = static_cast<uint64_t>(AscendC::GetBlockNum());
-    if (AscendC::GetBlockIdx() != 0 || aclshmem_signal_wait_until(gshmem::at<int32_t>(a.sig), ACLSHMEM_CMP_EQ, 5) != 5) return;
     for (uint64_t b = 0; b < blocks; b++) {
         const gshmem::Share s = gshmem::share_of(a.bytes, 512, b, blocks);
-        if (s.size && gshmem::load_shared<uint32_t>(a.dst + s.begin + s.size - 4) != (s.begin + s.size) / 4) AscendC::Trap();
+        if (s.size && gshmem::load_shared<uint32_t>(a.data + s.begin + s.size - 4) != (s.begin + s.size) / 4) AscendC::Trap();
+    }
+}
+
+// PE 0 puts and signals; PE 1 looks as soon as it sees the signal.
+void signal_and_look(const void* p)
+{
+    const LookArgs& a = *static_cast<const LookArgs*>(p);
+    aclshmemx_set_state(reinterpret_cast<GM_ADDR>(a.state));
+    if (aclshmem_my_pe() == 0)
+        return gshmem_k_put_signal(reinterpret_cast<GM_ADDR>(a.state), reinterpret_cast<GM_ADDR>(a.data), reinterpret_cast<GM_ADDR>(a.data), a.bytes,
+                                   reinterpret_cast<GM_ADDR>(a.sig), 5, 0, 1, 0);
+    if (AscendC::GetBlockIdx() == 0 && aclshmem_signal_wait_until(gshmem::at<int32_t>(a.sig), ACLSHMEM_CMP_EQ, 5) == 5) look(a);
+}
+
+// PE 0's blocks put and meet PE 1's in a barrier, which look when it was a good one.
+void meet_and_look(const void* p)
+{
+    const LookArgs& a = *static_cast<const LookArgs*>(p);
+    aclshmemx_set_state(reinterpret_cast<GM_ADDR>(a.state));
+    const gshmem::Share s = gshmem::block_share(a.bytes, 512);
+    if (aclshmem_my_pe() == 0) gshmem::put_nbi<uint8_t>(a.data + s.begin, a.data + s.begin, s.size, 1);
+    aclshmem_barrier_all();
+    if (aclshmem_my_pe() == 1 && !aclshmemx_aborted()) look(a);
+}
+
+// `kernel` on two PEs, an abort of PE 0 at many steps; PE 1 is aborted when it waits for what will not come.
+void run_look(const Config& c, const char* kernel, int runs)
+{
+    km::Random random{c.seed * 13 + c.blocks};
+    Config two{2, 1 + c.blocks, c.schedule, 0};
+    uint64_t steps = 0;
+    for (int i = 0; i < runs; i++) {
+        two.seed = random.next() % 1000; // all policies: some let a block fall behind
+        World w(two);
+        const uint64_t bytes = 20000, data = w.symmetric(bytes), sig = w.symmetric(4);
+        for (uint32_t k = 0; k < bytes / 4; k++) w.sym_as<uint32_t>(0, data)[k] = k + 1;
+        Fault fault;
+        if (i) fault.abort = random.next() % steps;
+        fault.host = [&](bool stuck) {
+            w.set_abort(0, 1);
+            if (stuck) w.set_abort(1, 1);
+        };
+        Stream s(w);
+        s.kernel(kernel, [&](int pe) { return Args{w.sym(pe, data), w.sym(pe, sig), bytes}; });
+        s.run_with(fault);
+        if (!i) steps = fault.steps;
     }
 }
 
@@ -200,26 +240,16 @@ void signal_and_look(const void* p)
 KERNEL_TEST(killed_signal_means_data)
 {
     if (c.pes != 3) return;
-    km::Random random{c.seed * 13 + c.blocks};
-    Config two{2, 1 + c.blocks, c.schedule, 0};
-    km_register_kernel("signal_and_look", signal_and_look, sizeof(SignalArgs));
-    uint64_t steps = 0;
-    for (int i = 0; i < (full ? 200 : 60); i++) {
-        two.seed = random.next() % 1000; // all policies: some let a block fall behind
-        World w(two);
-        const uint64_t bytes = 20000, dst = w.symmetric(bytes), sig = w.symmetric(4);
-        for (uint32_t k = 0; k < bytes / 4; k++) w.sym_as<uint32_t>(0, dst)[k] = k + 1;
-        Fault fault;
-        if (i) fault.abort = random.next() % steps;
-        fault.host = [&](bool stuck) { // PE 0 first; PE 1 when its signal will not come
-            w.set_abort(0, 1);
-            if (stuck) w.set_abort(1, 1);
-        };
-        Stream s(w);
-        s.kernel("signal_and_look", [&](int pe) { return Args{w.sym(pe, dst), w.sym(pe, sig), bytes}; });
-        s.run_with(fault);
-        if (!i) steps = fault.steps;
-    }
+    km_register_kernel("signal_and_look", signal_and_look, sizeof(LookArgs));
+    run_look(c, "signal_and_look", full ? 200 : 60);
+}
+
+// A barrier that a PE did not see aborted was a good one, although the other PE's blocks saw an abort in it.
+KERNEL_TEST(killed_barrier_means_data)
+{
+    if (c.pes != 3) return;
+    km_register_kernel("meet_and_look", meet_and_look, sizeof(LookArgs));
+    run_look(c, "meet_and_look", full ? 200 : 60);
 }
 
 KERNEL_TEST(killed_one_sided) { run_all(c, one_sided(), full); }

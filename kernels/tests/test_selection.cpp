@@ -87,20 +87,23 @@ SELECTION_KERNEL(announce_after)
     }
 }
 
-// By queues alone: after quiet, every entry to every PE is finished.
-SELECTION_KERNEL(drained_by_quiet)
+// By every engine that has queues, whether or not the topology would choose it: after quiet, fence or a
+// barrier (c: 0, 1, 2), every entry to every PE is finished.
+SELECTION_KERNEL(drained_after)
 {
+    using namespace gshmem;
     const Api& f = *static_cast<const Api*>(p);
     right_state(f);
     const uint64_t mine = f.b + 64 * uint64_t(aclshmem_my_pe() * AscendC::GetBlockNum() + AscendC::GetBlockIdx());
-    for (int pe = 0; pe < aclshmem_n_pes(); pe++)
-        for (int i = 0; i < 3; i++) aclshmem_putmem_nbi(gm<void>(mine), gm<void>(f.a), 64, pe);
-    aclshmem_quiet();
-    const gshmem::Engine e = static_cast<gshmem::Engine>(gshmem::engine_of(0) - 1);
-    for (int pe = 0; pe < aclshmem_n_pes(); pe++) {
-        const gshmem::Queue q = gshmem::queue_to(e, pe);
-        if (gshmem::load_shared<uint64_t>(q.completed) != 3) AscendC::Trap();
-    }
+    for (Engine e : {ENGINE_RDMA, ENGINE_SDMA, ENGINE_UDMA})
+        for (int i = 0; has_queues(e) && i < 3 * aclshmem_n_pes(); i++) engine_write(e, mine, f.a, 64, i % aclshmem_n_pes(), default_scratch(e));
+    if (f.c == 0) aclshmem_quiet();
+    if (f.c == 1) aclshmem_fence();
+    if (f.c == 2) aclshmem_barrier_all();
+    if (f.c == 3) aclshmemx_roce_barrier_all(); // of RDMA's own work, by RDMA's flags
+    for (Engine e : {ENGINE_RDMA, ENGINE_SDMA, ENGINE_UDMA})
+        for (int pe = 0; (f.c != 3 || e == ENGINE_RDMA) && has_queues(e) && pe < aclshmem_n_pes(); pe++)
+            if (load_shared<uint64_t>(queue_to(e, pe).completed) < 3) AscendC::Trap();
 }
 
 } // namespace
@@ -122,14 +125,23 @@ KERNEL_TEST(selection_quiet)
         });
         s.run();
     }
-    for (uint8_t topology : {ROCE, uint8_t(SDMA | MTE)}) {
-        World w(c);
-        const uint64_t a = w.symmetric(64), b = w.symmetric(64 * c.blocks * uint64_t(w.n()));
-        w.queues(topology, topology != ROCE);
-        Stream s(w);
-        s.kernel("drained_by_quiet", [&](int pe) { return Args{w.sym(pe, a), w.sym(pe, b), 0, 0}; });
-        s.run();
-    }
+}
+
+KERNEL_TEST(selection_drained)
+{
+    for (uint8_t topology : {ROCE, uint8_t(SDMA | MTE), uint8_t(SDMA | UDMA | ROCE | MTE)})
+        for (uint64_t how : {0, 1, 2, 3}) {
+            if (how == 3 && !(topology & ROCE)) continue;
+            World w(c);
+            const uint64_t a = w.symmetric(64), b = w.symmetric(64 * c.blocks * uint64_t(w.n()));
+            w.queues(topology, topology != ROCE);
+            Stream s(w);
+            s.kernel("drained_after", [&](int pe) { return Args{w.sym(pe, a), w.sym(pe, b), how, 0}; });
+            s.run();
+            const uint64_t entries = 3 * c.blocks * uint64_t(w.n()), flags = how == 3 || topology == ROCE ? (how >= 2 ? uint64_t(w.n()) - 1 : 0) : 0;
+            for (int pe = 0; topology & ROCE && pe < w.n(); pe++)
+                if (w.carried(pe, ROCE) != entries + flags) fail("RDMA carried %llu entries, not %llu and %llu flags of the barrier", (unsigned long long)w.carried(pe, ROCE), (unsigned long long)entries, (unsigned long long)flags);
+        }
 }
 
 namespace {
@@ -159,12 +171,19 @@ SELECTION_KERNEL(no_such_place)
 // does not exist would seem to have memory.
 KERNEL_TEST(selection_bounds)
 {
-    World w(c);
-    const uint64_t a = w.symmetric(64);
-    w.queues(MTE | ROCE | SDMA, true);
-    Stream s(w);
-    s.kernel("no_such_place", [&](int pe) { return Args{w.sym(pe, a), w.host_sym(pe, a), w.sym(pe, 0) + w.state_of(pe).heap_size, 0}; });
-    s.run();
+    for (bool host_heap : {true, false})
+        for (bool queues : {true, false}) {
+            World w(c);
+            const uint64_t a = w.symmetric(64);
+            if (queues) w.queues(MTE | ROCE | SDMA, true);
+            for (int pe = 0; !host_heap && pe < w.n(); pe++) {
+                gshmem_device_state_t& s = w.state_of(pe);
+                s.host_heap_base = s.p2p_host_heap_base = s.rdma_host_heap_base = s.sdma_host_heap_base = 0;
+            }
+            Stream s(w);
+            s.kernel("no_such_place", [&](int pe) { return Args{w.sym(pe, a), w.host_sym(pe, a), w.sym(pe, 0) + w.state_of(pe).heap_size, 0}; });
+            s.run();
+        }
 }
 
 // The host-side heap is as good as the device's: by MTE, by SDMA, by RDMA, and for single words.

@@ -48,24 +48,27 @@ template <> struct Bits<2> { using type = uint16_t; };
 template <> struct Bits<4> { using type = uint32_t; };
 template <> struct Bits<8> { using type = uint64_t; };
 
-template <typename T> ACLSHMEM_DEVICE T load_value(uint64_t addr)
+template <typename T> union Word {
+    typename Bits<sizeof(T)>::type raw;
+    T value;
+};
+
+// The value of a T's bits; of the low ones, when they come as a wider launch argument.
+template <typename T> ACLSHMEM_DEVICE T from_bits(uint64_t bits)
 {
-    union {
-        typename Bits<sizeof(T)>::type raw;
-        T value;
-    } u;
-    u.raw = load_shared<typename Bits<sizeof(T)>::type>(addr);
-    return u.value;
+    Word<T> w;
+    w.raw = static_cast<typename Bits<sizeof(T)>::type>(bits);
+    return w.value;
 }
-template <typename T> ACLSHMEM_DEVICE void store_value(uint64_t addr, T v)
+template <typename T> ACLSHMEM_DEVICE typename Bits<sizeof(T)>::type to_bits(T value)
 {
-    union {
-        typename Bits<sizeof(T)>::type raw;
-        T value;
-    } u;
-    u.value = v;
-    store_shared<typename Bits<sizeof(T)>::type>(addr, u.raw);
+    Word<T> w;
+    w.value = value;
+    return w.raw;
 }
+
+template <typename T> ACLSHMEM_DEVICE T load_value(uint64_t addr) { return from_bits<T>(load_shared<typename Bits<sizeof(T)>::type>(addr)); }
+template <typename T> ACLSHMEM_DEVICE void store_value(uint64_t addr, T v) { store_shared<typename Bits<sizeof(T)>::type>(addr, to_bits<T>(v)); }
 
 } // namespace gshmem
 #endif

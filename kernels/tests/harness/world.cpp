@@ -6,14 +6,14 @@
 
 namespace {
 
-constexpr uint64_t HEAP = 16ull << 20, ARENA = 16ull << 20, GAP = 160;
+constexpr uint64_t AREA_BYTES = 16ull << 20, GAP = 160; // of a heap, of an arena; of the canaries around a buffer
 constexpr uint8_t CANARY = 0x5c;
 constexpr int TEAMS = 4; // sync arrays at the head of each heap
 
-uint8_t* map(uint64_t bytes)
+uint8_t* map()
 {
-    void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED) fail("mmap of %llu bytes failed", static_cast<unsigned long long>(bytes));
+    void* p = mmap(nullptr, AREA_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) fail("mmap of %llu bytes failed", static_cast<unsigned long long>(AREA_BYTES));
     return static_cast<uint8_t*>(p);
 }
 
@@ -50,15 +50,15 @@ std::string Config::text() const
            std::to_string(seed);
 }
 
-World::World(const Config& c) : config(c)
+World::World(const Config& c)
+    : config(c), heaps_{"heap", &Pe::heap, TEAMS * GSHMEM_TEAM_SYNC_BYTES, TEAMS * GSHMEM_TEAM_SYNC_BYTES, {}},
+      arenas_{"local memory", &Pe::arena, FREE_AT, FREE_AT, {}}
 {
     for (int i = 0; i < c.pes; i++) {
         pes_.push_back(std::make_unique<Pe>());
-        pes_[i]->heap = map(HEAP);
-        pes_[i]->arena = map(ARENA);
+        pes_[i]->heap = map();
+        pes_[i]->arena = map();
     }
-    next_sym_ = TEAMS * GSHMEM_TEAM_SYNC_BYTES;
-    next_local_ = FREE_AT;
     for (int i = 0; i < c.pes; i++) fill_state(i);
     std::vector<int> all;
     for (int i = 0; i < c.pes; i++) all.push_back(i);
@@ -69,8 +69,8 @@ World::World(const Config& c) : config(c)
 World::~World()
 {
     for (auto& p : pes_) {
-        munmap(p->heap, HEAP);
-        munmap(p->arena, ARENA);
+        munmap(p->heap, AREA_BYTES);
+        munmap(p->arena, AREA_BYTES);
     }
 }
 
@@ -81,7 +81,7 @@ void World::fill_state(int pe)
     s->mype = pe;
     s->npes = n();
     s->heap_base = view(pe, pe);
-    s->heap_size = HEAP;
+    s->heap_size = AREA_BYTES;
     s->host_heap_base = host_view(pe, pe);
     s->p2p_device_heap_base = arena(pe) + PEERS_AT;
     s->p2p_host_heap_base = arena(pe) + HOST_PEERS_AT;
@@ -150,8 +150,10 @@ void World::queues(uint8_t topology, bool mapped)
     const uint64_t tables[3] = {local(bytes), local(bytes), local(bytes)};
     for (int pe = 0; pe < n(); pe++) {
         gshmem_device_state_t& s = state_of(pe);
-        s.rdma_device_heap_base = s.sdma_device_heap_base = loc(pe, bases);
-        s.rdma_host_heap_base = s.sdma_host_heap_base = loc(pe, host_bases);
+        s.rdma_device_heap_base = topology & GSHMEM_TOPO_ROCE ? loc(pe, bases) : 0;
+        s.sdma_device_heap_base = topology & GSHMEM_TOPO_SDMA ? loc(pe, bases) : 0;
+        s.rdma_host_heap_base = topology & GSHMEM_TOPO_ROCE ? loc(pe, host_bases) : 0;
+        s.sdma_host_heap_base = topology & GSHMEM_TOPO_SDMA ? loc(pe, host_bases) : 0;
         s.qp_info = topology & GSHMEM_TOPO_ROCE ? loc(pe, tables[0]) : 0;
         s.sdma_workspace_addr = topology & GSHMEM_TOPO_SDMA ? loc(pe, tables[1]) : 0;
         s.udma_queues = topology & GSHMEM_TOPO_UDMA ? loc(pe, tables[2]) : 0;
@@ -177,71 +179,61 @@ uint64_t World::carried(int pe, uint8_t engine) const
     return sum;
 }
 
-uint64_t World::symmetric(uint64_t bytes, uint64_t align, uint64_t skew)
+// Takes `bytes` behind what is taken, with canaries before and after on every PE.
+uint64_t World::take(Area& area, uint64_t bytes, uint64_t align, uint64_t skew)
 {
-    const uint64_t at = (next_sym_ + GAP + align - 1) / align * align + skew;
+    const uint64_t at = (area.next + GAP + align - 1) / align * align + skew;
+    if (at + bytes + GAP > AREA_BYTES) fail("the test memory is too small");
     for (auto& p : pes_) {
-        std::memset(p->heap + next_sym_, CANARY, at - next_sym_);
-        std::memset(p->heap + at + bytes, CANARY, GAP);
+        std::memset((*p).*area.memory + area.next, CANARY, at - area.next);
+        std::memset((*p).*area.memory + at + bytes, CANARY, GAP);
     }
-    next_sym_ = at + bytes + GAP;
-    if (next_sym_ > HEAP) fail("the test heap is too small");
-    sym_blocks_.push_back({at, bytes});
+    area.next = at + bytes + GAP;
+    area.blocks.push_back({at, bytes});
     publish();
     return at;
 }
 
-uint64_t World::local(uint64_t bytes, uint64_t align, uint64_t skew)
-{
-    const uint64_t at = (next_local_ + GAP + align - 1) / align * align + skew;
-    for (auto& p : pes_) {
-        std::memset(p->arena + next_local_, CANARY, at - next_local_);
-        std::memset(p->arena + at + bytes, CANARY, GAP);
-    }
-    next_local_ = at + bytes + GAP;
-    if (next_local_ > ARENA) fail("the test arena is too small");
-    local_blocks_.push_back({at, bytes});
-    publish();
-    return at;
-}
+uint64_t World::symmetric(uint64_t bytes, uint64_t align, uint64_t skew) { return take(heaps_, bytes, align, skew); }
+uint64_t World::local(uint64_t bytes, uint64_t align, uint64_t skew) { return take(arenas_, bytes, align, skew); }
 
 void World::publish()
 {
     for (int me = 0; me < n(); me++) {
         Pe& p = *pes_[me];
-        p.regions.clear();
-        p.extents.clear();
-        p.regions.push_back({arena(me), p.arena, ARENA, me, 0});
-        p.extents.push_back({arena(me), nullptr, FREE_AT, me, 0});
-        for (const Block& b : local_blocks_) p.extents.push_back({arena(me) + b.offset, nullptr, b.bytes, me, 0});
-        for (int i = 0; i < n(); i++) {
-            for (uint64_t base : {view(me, i), host_view(me, i)}) {
-                p.regions.push_back({base, pes_[i]->heap, HEAP, i, 0});
-                p.extents.push_back({base, nullptr, TEAMS * GSHMEM_TEAM_SYNC_BYTES, i, 0});
-                for (const Block& b : sym_blocks_) p.extents.push_back({base + b.offset, nullptr, b.bytes, i, 0});
+        p.regions = {{arena(me), p.arena, AREA_BYTES, me, 0}};
+        p.extents = {{arena(me), nullptr, FREE_AT, me, 0}};
+        for (const Block& b : arenas_.blocks) p.extents.push_back({arena(me) + b.offset, nullptr, b.bytes, me, 0});
+        for (auto at : {view, host_view}) // what is used most is found first
+            for (int i = 0; i < n(); i++) {
+                p.regions.push_back({at(me, i), pes_[i]->heap, AREA_BYTES, i, 0});
+                p.extents.push_back({at(me, i), nullptr, heaps_.first, i, 0});
+                for (const Block& b : heaps_.blocks) p.extents.push_back({at(me, i) + b.offset, nullptr, b.bytes, i, 0});
             }
-        }
         p.dev = km_device_t{sizeof(km_device_t), config.schedule, config.seed, me, n(), arena(me) + STATE_AT, p.regions.data(),
                             p.regions.size(), nullptr, nullptr, nullptr, nullptr, p.extents.data(), p.extents.size()};
     }
 }
 
+void World::check_area(const Area& area, int pe) const
+{
+    const uint8_t* p = (*pes_[pe]).*area.memory;
+    uint64_t at = area.first;
+    for (const Block& b : area.blocks) {
+        for (; at < b.offset; at++)
+            if (p[at] != CANARY) fail("canary of PE %d's %s changed at offset %llu, %lld bytes before a buffer", pe, area.name,
+                                      static_cast<unsigned long long>(at), static_cast<long long>(b.offset - at));
+        at = b.offset + b.bytes;
+    }
+    for (; at < area.next; at++)
+        if (p[at] != CANARY) fail("canary of PE %d's %s changed after the last buffer", pe, area.name);
+}
+
 void World::check_canaries() const
 {
-    const auto check = [](const uint8_t* p, uint64_t end, const std::vector<Block>& blocks, uint64_t from, const char* what, int pe) {
-        uint64_t at = from;
-        for (const Block& b : blocks) {
-            for (; at < b.offset; at++)
-                if (p[at] != CANARY) fail("canary of PE %d's %s changed at offset %llu, %lld bytes before a buffer", pe, what,
-                                          static_cast<unsigned long long>(at), static_cast<long long>(b.offset - at));
-            at = b.offset + b.bytes;
-        }
-        for (; at < end; at++)
-            if (p[at] != CANARY) fail("canary of PE %d's %s changed after the last buffer", pe, what);
-    };
     for (int i = 0; i < n(); i++) {
-        check(pes_[i]->heap, next_sym_, sym_blocks_, TEAMS * GSHMEM_TEAM_SYNC_BYTES, "heap", i);
-        check(pes_[i]->arena, next_local_, local_blocks_, FREE_AT, "local memory", i);
+        check_area(heaps_, i);
+        check_area(arenas_, i);
     }
 }
 

@@ -72,12 +72,19 @@ public:
 private:
     void fill_state(int pe);
     void publish(); // regions and extents after an allocation
-    std::vector<std::unique_ptr<Pe>> pes_;
-    uint64_t next_sym_ = 0, next_local_ = 0;
     struct Block {
         uint64_t offset, bytes;
     };
-    std::vector<Block> sym_blocks_, local_blocks_;
+    struct Area { // the same on every PE: the heaps, or the arenas
+        const char* name;
+        uint8_t* Pe::*memory;
+        uint64_t first, next; // where buffers begin; where the next may
+        std::vector<Block> blocks;
+    };
+    uint64_t take(Area& area, uint64_t bytes, uint64_t align, uint64_t skew);
+    void check_area(const Area& area, int pe) const;
+    std::vector<std::unique_ptr<Pe>> pes_;
+    Area heaps_, arenas_;
 };
 
 using Args = std::vector<uint64_t>; // without the state, which is added

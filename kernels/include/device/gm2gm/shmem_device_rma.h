@@ -14,17 +14,11 @@
 // are used as two halves), event ids MTE2_MTE3, MTE3_MTE2 and S_MTE3 number sync_id.
 ACLSHMEM_DEVICE void aclshmemx_set_mte_config(uint64_t offset, uint32_t ub_size, uint32_t sync_id)
 {
-    gshmem::Context& c = gshmem::context();
-    c.mte_offset = static_cast<uint32_t>(offset);
-    c.mte_size = ub_size;
-    c.mte_event = sync_id;
+    gshmem::context().mte = gshmem::Window{static_cast<uint32_t>(offset), ub_size, sync_id};
 }
 ACLSHMEM_DEVICE void aclshmemx_set_udma_config(uint64_t offset, uint32_t ub_size, uint32_t sync_id)
 {
-    gshmem::Context& c = gshmem::context();
-    c.udma_offset = static_cast<uint32_t>(offset);
-    c.udma_size = ub_size;
-    c.udma_event = sync_id;
+    gshmem::context().udma = gshmem::Window{static_cast<uint32_t>(offset), ub_size, sync_id};
 }
 
 #define GSHMEM_A(p) reinterpret_cast<uint64_t>(p)

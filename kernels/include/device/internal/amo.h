@@ -31,14 +31,14 @@ template <typename T> ACLSHMEM_DEVICE uint32_t ub_of(const AscendC::LocalTensor<
 // return, so it may follow a put as its signal. Uses the staging window.
 template <typename T> ACLSHMEM_DEVICE void add_by_store(uint64_t target, T value)
 {
-    const Context& c = context();
-    const int32_t event = static_cast<int32_t>(c.mte_event);
+    const Window& w = context().mte;
+    const int32_t event = static_cast<int32_t>(w.event);
     AscendC::PipeBarrier<PIPE_ALL>();
-    local<T>(c.mte_offset, 32).SetValue(0, value);
+    local<T>(w.offset, 32).SetValue(0, value);
     AscendC::SetFlag<HardEvent::S_MTE3>(event);
     AscendC::WaitFlag<HardEvent::S_MTE3>(event);
     AscendC::SetAtomicAdd<T>();
-    store_rows<T>(target, c.mte_offset, 1, sizeof(T), 0);
+    store_rows<T>(target, w.offset, 1, sizeof(T), 0);
     AscendC::SetAtomicNone();
     AscendC::PipeBarrier<PIPE_ALL>();
 }
@@ -82,20 +82,13 @@ template <typename T> ACLSHMEM_DEVICE T atomic_compare_swap(uint64_t dst, T cond
 {
     GSHMEM_NEEDS_950(T, "atomic_compare_swap");
     using U = typename Bits<sizeof(T)>::type;
-    union { T value; U raw; } a, b, old;
-    a.value = cond;
-    b.value = value;
-    old.raw = scalar_cas<U>(peer_address(dst, pe), a.raw, b.raw);
-    return old.value;
+    return from_bits<T>(scalar_cas<U>(peer_address(dst, pe), to_bits<T>(cond), to_bits<T>(value)));
 }
 template <typename T> ACLSHMEM_DEVICE T atomic_swap(uint64_t dst, T value, int32_t pe)
 {
     GSHMEM_NEEDS_950(T, "atomic_swap and atomic_set");
     using U = typename Bits<sizeof(T)>::type;
-    union { T value; U raw; } a, old;
-    a.value = value;
-    old.raw = scalar_swap<U>(peer_address(dst, pe), a.raw);
-    return old.value;
+    return from_bits<T>(scalar_swap<U>(peer_address(dst, pe), to_bits<T>(value)));
 }
 
 enum class BitOp { And, Or, Xor };

@@ -8,17 +8,17 @@ namespace gshmem {
 
 // Stores a flag on pe: by a scalar store where its memory is mapped, else by RDMA.
 struct FlagWriter {
-    int engine;      // 0: choose per PE; else 1 + the engine that must be used
+    Engine engine;   // MTE: where that is possible; else the one that must be used
     Scratch scratch; // for entries
 
     ACLSHMEM_DEVICE void store(uint64_t flag, int32_t count, int pe) const
     {
-        if (engine == 0 && is_mapped(pe)) store_shared<int32_t>(peer_address(flag, pe), count);
-        else engine_set(engine ? static_cast<Engine>(engine - 1) : ENGINE_RDMA, flag, static_cast<uint32_t>(count), 4, pe, scratch);
+        if (engine == ENGINE_MTE && is_mapped(pe)) store_shared<int32_t>(peer_address(flag, pe), count);
+        else engine_set(engine == ENGINE_MTE ? ENGINE_RDMA : engine, flag, static_cast<uint32_t>(count), 4, pe, scratch);
     }
 };
 
-ACLSHMEM_DEVICE FlagWriter any_writer() { return FlagWriter{0, default_scratch(ENGINE_RDMA)}; }
+ACLSHMEM_DEVICE FlagWriter any_writer() { return FlagWriter{ENGINE_MTE, default_scratch(ENGINE_RDMA)}; }
 
 // All PEs of the team, by one block each: dissemination with 7 partners a round, so up to 8 PEs
 // need one round. A flag counts barriers; its only writer is one partner.

@@ -123,9 +123,10 @@ template <typename T>
 ACLSHMEM_DEVICE void copy_gm_rows(uint64_t dst, uint64_t src, uint64_t rows, uint64_t row_bytes, int64_t dst_step,
                                   int64_t src_step, uint32_t ub, uint32_t ub_bytes, uint32_t event)
 {
-    if (rows == 0 || row_bytes == 0) return;
-    Stage s(ub, ub_bytes, event);
     const int64_t row = static_cast<int64_t>(row_bytes);
+    if (row == 0) return;
+    if (dst_step == row && src_step == row) return copy_gm<T>(dst, src, rows * row_bytes, ub, ub_bytes, event);
+    Stage s(ub, ub_bytes, event);
     const bool plain = dst_step >= row && src_step >= row && dst_step - row <= 0xffffffffll && src_step - row <= 0xffffffffll;
     const uint64_t per = plain ? s.half() / round_up(row_bytes, 32) : 0;
     s.begin(per > 1 ? (rows + per - 1) / per : rows * ((row_bytes + stage_step<T>(s) - 1) / stage_step<T>(s)));

@@ -28,7 +28,7 @@ ACLSHMEM_DEVICE int engine_barrier(Engine e, uint64_t team, const Scratch& s, bo
     const Team t = team_at(team);
     if (t.me < 0) return -1;
     for (int32_t i = 0; complete && i < t.n; i++) engine_drain(e, t.pe(i));
-    team_barrier(t, FlagWriter{1 + e, s}, false);
+    team_barrier(t, FlagWriter{e, s}, false);
     return 0;
 }
 

@@ -1,7 +1,7 @@
 // engines.h: the selection rule among the transfer engines.
 //
 // A PE may be reachable by several: the first usable of SDMA, UDMA (950 only), MTE, RoCE carries
-// plain puts and gets. Strided forms, put_signal and signals always use MTE.
+// plain puts and gets. Strided forms, put_signal and signals use MTE whenever the PE is mapped.
 #ifndef GSHMEM_DEVICE_ENGINES_H
 #define GSHMEM_DEVICE_ENGINES_H
 
@@ -17,61 +17,49 @@ ACLSHMEM_DEVICE uint8_t topology(int pe)
 // Loads and stores reach its memory.
 ACLSHMEM_DEVICE bool is_mapped(int pe) { return !context().engines || (topology(pe) & GSHMEM_TOPO_MTE); }
 
-// 0: MTE; else 1 + the engine.
-ACLSHMEM_DEVICE int engine_of(int pe)
+ACLSHMEM_DEVICE Engine engine_of(int pe)
 {
-    if (!context().engines) return 0;
+    if (!context().engines) return ENGINE_MTE;
     const uint8_t t = topology(pe);
-    if (t & GSHMEM_TOPO_SDMA) return 1 + ENGINE_SDMA;
-    if (__NPU_ARCH__ == 3510 && (t & GSHMEM_TOPO_UDMA)) return 1 + ENGINE_UDMA;
-    if (t & GSHMEM_TOPO_MTE || !(t & GSHMEM_TOPO_ROCE)) return 0;
-    return 1 + ENGINE_RDMA;
+    if (t & GSHMEM_TOPO_SDMA) return ENGINE_SDMA;
+    if (__NPU_ARCH__ == 3510 && (t & GSHMEM_TOPO_UDMA)) return ENGINE_UDMA;
+    return t & GSHMEM_TOPO_MTE ? ENGINE_MTE : ENGINE_RDMA; // which traps where there is no way at all
 }
 
-// True when another engine than MTE took the transfer.
-ACLSHMEM_DEVICE bool engine_put(uint64_t dst, uint64_t src, uint64_t bytes, int pe)
+// Posts the transfer to the engine that must carry it. False: that is MTE, which takes no entries.
+ACLSHMEM_DEVICE bool by_engine(gshmem_opcode op, uint64_t here, uint64_t there, uint64_t bytes, int pe)
 {
-    const int e = engine_of(pe);
-    if (e == 0) return false;
-    const Engine engine = static_cast<Engine>(e - 1);
-    engine_write(engine, dst, src, bytes, pe, default_scratch(engine));
+    const Engine e = engine_of(pe);
+    if (e == ENGINE_MTE) return false;
+    engine_copy(e, op, here, there, bytes, pe, default_scratch(e), 0);
     return true;
 }
-ACLSHMEM_DEVICE bool engine_get(uint64_t dst, uint64_t src, uint64_t bytes, int pe)
+
+// Every engine has done what this core posted to pe.
+ACLSHMEM_DEVICE void drain(int pe)
 {
-    const int e = engine_of(pe);
-    if (e == 0) return false;
-    const Engine engine = static_cast<Engine>(e - 1);
-    engine_read(engine, dst, src, bytes, pe, default_scratch(engine));
-    return true;
+    for (int e = ENGINE_RDMA; e <= ENGINE_UDMA; e++)
+        if (has_queues(static_cast<Engine>(e))) engine_drain(static_cast<Engine>(e), pe);
 }
 
 // This core's transfers to pe are complete, whichever engine carried them.
 ACLSHMEM_DEVICE void engine_quiet(int pe)
 {
-    const int e = engine_of(pe);
-    if (e != 0) engine_drain(static_cast<Engine>(e - 1), pe);
+    if (context().engines) drain(pe);
     quiet();
 }
 
 // This core's transfers to any PE are complete: what aclshmem_quiet() promises.
 ACLSHMEM_DEVICE void quiet_all()
 {
-    const Context& c = context();
-    for (int pe = 0; c.engines && pe < c.n; pe++) {
-        const int e = engine_of(pe);
-        if (e != 0) engine_drain(static_cast<Engine>(e - 1), pe);
-    }
+    for (int pe = 0; context().engines && pe < context().n; pe++) drain(pe);
     quiet();
 }
 
 // The engines other than MTE have done this core's work for the team's members.
 ACLSHMEM_DEVICE void drain_engines(const Team& t)
 {
-    for (int32_t i = 0; context().engines && i < t.n; i++) {
-        const int pe = t.pe(i), e = engine_of(pe);
-        if (e != 0) engine_drain(static_cast<Engine>(e - 1), pe);
-    }
+    for (int32_t i = 0; context().engines && i < t.n; i++) drain(t.pe(i));
 }
 
 } // namespace gshmem

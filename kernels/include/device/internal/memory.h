@@ -38,6 +38,12 @@ ACLSHMEM_DEVICE void quiet()
     AscendC::DataSyncBarrier<AscendC::MemDsbT::DDR>();
 }
 
+ACLSHMEM_DEVICE Window load_window(uint64_t config)
+{
+    return Window{static_cast<uint32_t>(load_constant<int64_t>(config + offsetof(gshmem_ub_config_t, ub))),
+                  load_constant<uint32_t>(config + offsetof(gshmem_ub_config_t, ub_size)), load_constant<uint32_t>(config + offsetof(gshmem_ub_config_t, sync_id))};
+}
+
 #define GSHMEM_FIELD(type, name) load_constant<type>(state + offsetof(gshmem_device_state_t, name))
 
 ACLSHMEM_DEVICE void attach(uint64_t state)
@@ -52,18 +58,10 @@ ACLSHMEM_DEVICE void attach(uint64_t state)
     c.host_peers = GSHMEM_FIELD(uint64_t, p2p_host_heap_base);
     c.me = GSHMEM_FIELD(int32_t, mype);
     c.n = GSHMEM_FIELD(int32_t, npes);
-    c.mte_offset = static_cast<uint32_t>(GSHMEM_FIELD(int64_t, mte_config.ub));
-    c.mte_size = GSHMEM_FIELD(uint32_t, mte_config.ub_size);
-    c.mte_event = GSHMEM_FIELD(uint32_t, mte_config.sync_id);
-    c.sdma_offset = static_cast<uint32_t>(GSHMEM_FIELD(int64_t, sdma_config.ub));
-    c.sdma_size = GSHMEM_FIELD(uint32_t, sdma_config.ub_size);
-    c.sdma_event = GSHMEM_FIELD(uint32_t, sdma_config.sync_id);
-    c.rdma_offset = static_cast<uint32_t>(GSHMEM_FIELD(int64_t, rdma_config.ub));
-    c.rdma_size = GSHMEM_FIELD(uint32_t, rdma_config.ub_size);
-    c.rdma_event = GSHMEM_FIELD(uint32_t, rdma_config.sync_id);
-    c.udma_offset = static_cast<uint32_t>(GSHMEM_FIELD(int64_t, udma_config.ub));
-    c.udma_size = GSHMEM_FIELD(uint32_t, udma_config.ub_size);
-    c.udma_event = GSHMEM_FIELD(uint32_t, udma_config.sync_id);
+    c.mte = load_window(state + offsetof(gshmem_device_state_t, mte_config));
+    c.sdma = load_window(state + offsetof(gshmem_device_state_t, sdma_config));
+    c.rdma = load_window(state + offsetof(gshmem_device_state_t, rdma_config));
+    c.udma = load_window(state + offsetof(gshmem_device_state_t, udma_config));
     if (GSHMEM_FIELD(uint64_t, magic) == GSHMEM_STATE_MAGIC) {
         c.abort_addr = GSHMEM_FIELD(uint64_t, abort_addr);
         c.engines = (GSHMEM_FIELD(uint64_t, qp_info) | GSHMEM_FIELD(uint64_t, sdma_workspace_addr) | GSHMEM_FIELD(uint64_t, udma_queues)) != 0;
@@ -84,7 +82,7 @@ ACLSHMEM_DEVICE Context& context()
 // no table, or nothing of pe's there.
 ACLSHMEM_DEVICE uint64_t moved(uint64_t addr, uint64_t own, uint64_t bases, int pe)
 {
-    if (!own || !bases || addr - own >= context().heap_size) return 0;
+    if (!bases || addr - own >= context().heap_size) return 0;
     const uint64_t base = load_constant<uint64_t>(bases + 8 * static_cast<uint64_t>(pe));
     return base ? base + (addr - own) : 0;
 }

@@ -19,6 +19,11 @@
 
 namespace gshmem {
 
+// UB that a transfer stages through or builds a queue entry in, and the event id that orders its use.
+struct Window {
+    uint32_t offset, size, event;
+};
+
 // What a core remembers while a kernel runs. Read from the state struct by attach().
 struct Context {
     uint64_t attached; // GSHMEM_STATE_MAGIC once attach() ran
@@ -27,10 +32,7 @@ struct Context {
     uint64_t peers, host_peers; // arrays of mapped heap bases
     uint64_t abort_addr;        // 0: nobody can end a wait
     int32_t me, n;
-    uint32_t mte_offset, mte_size, mte_event;    // staging window in UB
-    uint32_t sdma_offset, sdma_size, sdma_event;
-    uint32_t rdma_offset, rdma_size, rdma_event;
-    uint32_t udma_offset, udma_size, udma_event;
+    Window mte, sdma, rdma, udma;
     uint32_t engines;      // some queue table exists: MTE is not the only way
     uint32_t aborted;      // the abort word was seen: every later wait returns at once
     uint64_t core_pool;    // the core sync block that core_count belongs to

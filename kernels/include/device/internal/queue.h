@@ -10,7 +10,7 @@
 
 namespace gshmem {
 
-enum Engine { ENGINE_RDMA, ENGINE_SDMA, ENGINE_UDMA };
+enum Engine { ENGINE_MTE, ENGINE_RDMA, ENGINE_SDMA, ENGINE_UDMA }; // MTE has no queue
 
 struct Scratch { // UB for one entry and its event id
     uint32_t ub, event;
@@ -48,21 +48,26 @@ ACLSHMEM_DEVICE Scratch default_scratch(Engine e)
 {
     const Context& c = context();
     switch (e) {
-    case ENGINE_RDMA: return Scratch{c.rdma_offset, c.rdma_event};
-    case ENGINE_SDMA: return Scratch{c.sdma_offset, c.sdma_event};
-    default: return Scratch{c.udma_offset, c.udma_event};
+    case ENGINE_RDMA: return Scratch{c.rdma.offset, c.rdma.event};
+    case ENGINE_SDMA: return Scratch{c.sdma.offset, c.sdma.event};
+    default: return Scratch{c.udma.offset, c.udma.event};
     }
 }
 
-// This core's queue to pe. Traps when the engine was not set up, or for fewer cores: the host refuses
-// such a launch.
-ACLSHMEM_DEVICE Queue queue_to(Engine e, int pe)
+// The engine was set up, and for this core too.
+ACLSHMEM_DEVICE bool has_queues(Engine e)
 {
     const uint64_t table = engine_table(e);
-    if (!table || load_constant<uint64_t>(table) != GSHMEM_QUEUE_MAGIC) AscendC::Trap();
-    const uint64_t cores = load_constant<uint32_t>(table + offsetof(gshmem_queue_table_t, cores));
+    return table && load_constant<uint64_t>(table) == GSHMEM_QUEUE_MAGIC &&
+           static_cast<uint64_t>(AscendC::GetBlockIdx()) < load_constant<uint32_t>(table + offsetof(gshmem_queue_table_t, cores));
+}
+
+// This core's queue to pe. Traps where there is none: the host refuses such a launch.
+ACLSHMEM_DEVICE Queue queue_to(Engine e, int pe)
+{
+    if (!has_queues(e)) AscendC::Trap();
+    const uint64_t table = engine_table(e);
     const uint64_t pes = load_constant<uint32_t>(table + offsetof(gshmem_queue_table_t, pes));
-    if (static_cast<uint64_t>(AscendC::GetBlockIdx()) >= cores) AscendC::Trap();
     const uint64_t at = table + 64 * (1 + static_cast<uint64_t>(AscendC::GetBlockIdx()) * pes + static_cast<uint64_t>(pe));
     return Queue{load_constant<uint64_t>(at + offsetof(gshmem_queue_t, ring)), load_constant<uint64_t>(at + offsetof(gshmem_queue_t, doorbell)),
                  load_constant<uint64_t>(at + offsetof(gshmem_queue_t, produced)), load_constant<uint64_t>(at + offsetof(gshmem_queue_t, completed)),
@@ -103,13 +108,18 @@ ACLSHMEM_DEVICE bool engine_drain(Engine e, int pe)
     return wait_until([=] { return load_shared<uint64_t>(q.completed) == produced; });
 }
 
+// Posts a write from `here` to pe's `there`, or a read the other way.
+ACLSHMEM_DEVICE void engine_copy(Engine e, gshmem_opcode op, uint64_t here, uint64_t there, uint64_t bytes, int pe, const Scratch& s, uint64_t route)
+{
+    if (bytes) post(queue_to(e, pe), gshmem_wqe_t{static_cast<uint32_t>(op), 0, here, engine_address(e, there, pe), bytes, 0, 0, route, 0}, s);
+}
 ACLSHMEM_DEVICE void engine_write(Engine e, uint64_t dst, uint64_t src, uint64_t bytes, int pe, const Scratch& s, uint64_t route = 0)
 {
-    if (bytes) post(queue_to(e, pe), gshmem_wqe_t{GSHMEM_OP_WRITE, 0, src, engine_address(e, dst, pe), bytes, 0, 0, route, 0}, s);
+    engine_copy(e, GSHMEM_OP_WRITE, src, dst, bytes, pe, s, route);
 }
 ACLSHMEM_DEVICE void engine_read(Engine e, uint64_t dst, uint64_t src, uint64_t bytes, int pe, const Scratch& s, uint64_t route = 0)
 {
-    if (bytes) post(queue_to(e, pe), gshmem_wqe_t{GSHMEM_OP_READ, 0, dst, engine_address(e, src, pe), bytes, 0, 0, route, 0}, s);
+    engine_copy(e, GSHMEM_OP_READ, dst, src, bytes, pe, s, route);
 }
 
 // Stores one word of 4 or 8 bytes, after everything posted to pe before.
@@ -122,18 +132,12 @@ ACLSHMEM_DEVICE void engine_set(Engine e, uint64_t dst, uint64_t value, uint32_t
 template <typename T> ACLSHMEM_DEVICE T engine_atomic(Engine e, gshmem_opcode op, uint64_t dst, T value, T compare, int pe)
 {
     static_assert(sizeof(T) == 4 || sizeof(T) == 8, "engine atomics work on 4 and 8 bytes");
-    union {
-        T value;
-        typename Bits<sizeof(T)>::type raw;
-    } v, c, old;
-    v.value = value;
-    c.value = compare;
     const Queue q = queue_to(e, pe);
     const uint64_t result = q.produced + 8;
-    post(q, gshmem_wqe_t{static_cast<uint32_t>(op), sizeof(T), result, engine_address(e, dst, pe), 0, v.raw, c.raw, 0, 0}, default_scratch(e));
+    post(q, gshmem_wqe_t{static_cast<uint32_t>(op), sizeof(T), result, engine_address(e, dst, pe), 0, to_bits<T>(value), to_bits<T>(compare), 0, 0},
+         default_scratch(e));
     engine_drain(e, pe);
-    old.raw = load_shared<typename Bits<sizeof(T)>::type>(result);
-    return old.value;
+    return load_value<T>(result);
 }
 
 } // namespace gshmem

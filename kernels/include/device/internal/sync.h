@@ -42,7 +42,9 @@ ACLSHMEM_DEVICE CoreSync core_sync_of(const Team& t)
                     load_constant<uint64_t>(c.state + offsetof(gshmem_device_state_t, core_sync_counter))};
 }
 
-// All blocks of the launch: dissemination, ceil(log2 blocks) rounds. Each flag has one writer.
+// All blocks of the launch: dissemination, ceil(log2 blocks) rounds. Each flag has one writer. quiet()
+// empties the data cache before this block arrives, and only constants are read until it leaves, so that
+// what the others wrote before they arrived is read afresh.
 // The count lives in the counter line between kernels; a block reads it once, before it signals
 // anybody, and block 0 advances it after everybody signalled, so nobody reads a newer one.
 ACLSHMEM_DEVICE void core_barrier(const Team& t)
@@ -66,7 +68,6 @@ ACLSHMEM_DEVICE void core_barrier(const Team& t)
         AscendC::DataSyncBarrier<AscendC::MemDsbT::DDR>();
     }
     if (me == 0) store_shared<int32_t>(s.counter, count);
-    refresh_cache();
 }
 
 } // namespace gshmem

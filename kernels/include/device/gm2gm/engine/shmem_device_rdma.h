@@ -21,7 +21,7 @@ ACLSHMEM_DEVICE __gm__ void* aclshmem_roce_ptr(__gm__ void* ptr, int pe)
     } \
     template <typename T> ACLSHMEM_DEVICE void aclshmemx_roce_##WHAT##_nbi(__gm__ T* dst, __gm__ T* src, __ubuf__ T* buf, uint32_t elem_size, int pe) \
     { \
-        aclshmemx_roce_##WHAT##_nbi<T>(dst, src, buf, elem_size, pe, gshmem::context().rdma_event); \
+        aclshmemx_roce_##WHAT##_nbi<T>(dst, src, buf, elem_size, pe, gshmem::context().rdma.event); \
     } \
     template <typename T> ACLSHMEM_DEVICE void aclshmemx_roce_##WHAT##_nbi(AscendC::GlobalTensor<T> dst, AscendC::GlobalTensor<T> src, AscendC::LocalTensor<T> buf, uint32_t elem_size, int pe, uint32_t sync_id) \
     { \
@@ -29,7 +29,7 @@ ACLSHMEM_DEVICE __gm__ void* aclshmem_roce_ptr(__gm__ void* ptr, int pe)
     } \
     template <typename T> ACLSHMEM_DEVICE void aclshmemx_roce_##WHAT##_nbi(AscendC::GlobalTensor<T> dst, AscendC::GlobalTensor<T> src, AscendC::LocalTensor<T> buf, uint32_t elem_size, int pe) \
     { \
-        aclshmemx_roce_##WHAT##_nbi<T>(dst, src, buf, elem_size, pe, gshmem::context().rdma_event); \
+        aclshmemx_roce_##WHAT##_nbi<T>(dst, src, buf, elem_size, pe, gshmem::context().rdma.event); \
     }
 GSHMEM_ROCE(put, engine_write)
 GSHMEM_ROCE(get, engine_read)

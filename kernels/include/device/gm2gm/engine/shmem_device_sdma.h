@@ -12,10 +12,7 @@ enum ACLSHMEMCMOTYPE { CMO_TYPE_PREFETCH = 6, CMO_TYPE_WRITEBACK = 7, CMO_TYPE_I
 // Where the forms without an own buffer build their entries.
 ACLSHMEM_DEVICE void aclshmemx_set_sdma_config(uint64_t offset, uint32_t ub_size, uint32_t sync_id)
 {
-    gshmem::Context& c = gshmem::context();
-    c.sdma_offset = static_cast<uint32_t>(offset);
-    c.sdma_size = ub_size;
-    c.sdma_event = sync_id;
+    gshmem::context().sdma = gshmem::Window{static_cast<uint32_t>(offset), ub_size, sync_id};
 }
 
 namespace gshmem {

@@ -45,8 +45,8 @@ ACLSHMEM_DEVICE void aclshmemx_udma_put_signal_nbi(__gm__ T* dst, __gm__ T* src,
 template <typename T>
 ACLSHMEM_DEVICE void aclshmemx_udma_put_signal_nbi(__gm__ T* dst, __gm__ T* src, uint32_t elem_size, __gm__ uint64_t* sig_addr, uint64_t signal, int pe)
 {
-    const gshmem::Context& c = gshmem::context();
-    aclshmemx_udma_put_signal_nbi<T, PIPE_MTE3>(dst, src, elem_size, sig_addr, signal, pe, reinterpret_cast<__ubuf__ uint8_t*>(static_cast<uint64_t>(c.udma_offset)), c.udma_event);
+    const gshmem::Window& w = gshmem::context().udma;
+    aclshmemx_udma_put_signal_nbi<T, PIPE_MTE3>(dst, src, elem_size, sig_addr, signal, pe, reinterpret_cast<__ubuf__ uint8_t*>(static_cast<uint64_t>(w.offset)), w.event);
 }
 
 // Everything this core posted to pe is complete there.

@@ -22,6 +22,18 @@ GLIBC_OLDEST = (2, 17)
 GLIBC_OF_ZIG = (2, 28)
 
 
+# Packages whose calls are not inlined: what runs at start, at a handshake or while a failure is worded. It is half a megabyte of the library.
+# Bulk cryptography and the ways of data are not among them.
+COLD = (
+    "crypto/ecdsa crypto/elliptic crypto/hpke crypto/rsa crypto/tls crypto/x509 crypto/x509/pkix encoding/asn1 math/big net net/netip net/url reflect time "
+    "crypto/internal/fips140/bigmod crypto/internal/fips140/ecdsa crypto/internal/fips140/edwards25519 crypto/internal/fips140/mlkem "
+    "crypto/internal/fips140/nistec crypto/internal/fips140/nistec/fiat crypto/internal/fips140/rsa crypto/internal/fips140/sha3 "
+    "vendor/golang.org/x/crypto/cryptobyte vendor/golang.org/x/net/dns/dnsmessage "
+    "goshmem/gocore/bootstrap goshmem/gocore/config goshmem/gocore/device/... goshmem/gocore/fabric/tcp goshmem/gocore/heap goshmem/gocore/json "
+    "goshmem/gocore/liveness goshmem/gocore/plan goshmem/gocore/segment goshmem/gocore/world"
+).split()
+
+
 def go_version(go: str) -> Optional[Tuple[int, int]]:
     """The version of a Go command, None when it does not run."""
     try:
@@ -106,11 +118,11 @@ def _environment(go: str, cc: str) -> Dict[str, str]:
 
 
 def link_flags() -> str:
-    """The linker flags: only the symbols of the version script leave the library."""
+    """The linker flags, quoted for Go: only the symbols of the version script leave the library."""
     script = os.path.join(ROOT, "capi", "shmem.map")
     flags = ["-Wl,-z,relro", "-Wl,-z,now"]
     if os.path.exists(script):
-        flags.append(f"-Wl,--version-script={script}")
+        flags.append(f'"-Wl,--version-script={script}"')  # the path may have spaces
     return " ".join(flags)
 
 
@@ -123,6 +135,7 @@ def build(out: str, tags: str = "", extra: Tuple[str, ...] = ()) -> str:
         raise SystemExit("building libshmem.so needs a C compiler: install gcc or clang, or `pip install ziglang`")
     os.makedirs(os.path.dirname(os.path.abspath(out)), exist_ok=True)
     command = [go, "build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false", *extra]
+    command += [f"-gcflags={package}=-l" for package in COLD]
     if tags:
         command += ["-tags", tags]
     command += ["-ldflags", f"-s -w -extldflags '{link_flags()}'", "-o", out + ".new", "./capi"]

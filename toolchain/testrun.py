@@ -142,7 +142,7 @@ def run_c(options: argparse.Namespace) -> List[Tally]:
     began = time.monotonic()
     shown("C: exported symbols and headers")
     passed = failed = 0
-    for check in (symbols_are_the_map, nothing_is_unresolved, header_compiles_alone):
+    for check in (symbols_are_the_map, nothing_is_unresolved, library_is_small, header_compiles_alone):
         try:
             words = check()
         except (OSError, subprocess.CalledProcessError, AssertionError) as problem:
@@ -177,6 +177,16 @@ def nothing_is_unresolved() -> str:
     loose = sorted(words[-1] for words in needed if words[0] == "U" and "@GLIBC_" not in words[-1])
     assert not loose, f"unresolved: {loose}"
     return f"{len(needed)} symbols of glibc"
+
+
+SIZE_LIMIT = 8 << 20
+
+
+def library_is_small() -> str:
+    """Under 8 MiB without debug information. What grew it: `go tool nm -size -sort size` of a library built without -s -w."""
+    size = os.path.getsize(_library())
+    assert size < SIZE_LIMIT, f"{size >> 10} KiB; the limit is {SIZE_LIMIT >> 10} KiB"
+    return f"{size >> 10} KiB of {SIZE_LIMIT >> 10}"
 
 
 def header_compiles_alone() -> str:

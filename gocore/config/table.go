@@ -1,9 +1,10 @@
 package config
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
+
+	"goshmem/gocore/json"
 )
 
 // Markdown is the table for the documentation.
@@ -37,9 +38,5 @@ func JSON() []byte {
 	for _, s := range Settings() {
 		rows = append(rows, row{s.Name, s.Type, s.Default, s.Choices, s.Help})
 	}
-	b, err := json.MarshalIndent(rows, "", "  ")
-	if err != nil {
-		panic("config: the table cannot be written as JSON: " + err.Error()) // strings always can
-	}
-	return b
+	return json.MarshalIndent(rows)
 }

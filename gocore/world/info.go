@@ -1,12 +1,12 @@
 package world
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
 	"goshmem/gocore/config"
 	"goshmem/gocore/device"
+	"goshmem/gocore/json"
 )
 
 // The JSON of gshmem_info: what is in use and why, for shmem.info(), bug reports and `shmem-config --diagnose`.
@@ -89,13 +89,7 @@ func LibraryInfo(ws []*World) []byte {
 // Info is this world as JSON.
 func (w *World) Info() []byte { return marshal(w.info()) }
 
-func marshal(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // plain data
-	}
-	return b
-}
+func marshal(v any) []byte { return json.Marshal(v) }
 
 func (w *World) info() infoWorld {
 	if !w.gate.enter() {

@@ -1,11 +1,11 @@
 package world
 
 import (
-	"encoding/json"
 	"os"
 	"runtime"
 	"strings"
 
+	"goshmem/gocore/json"
 	"goshmem/gocore/segment"
 	"goshmem/gocore/status"
 
@@ -55,13 +55,7 @@ func cores() int {
 	return runtime.NumCPU()
 }
 
-func (in intro) encode() []byte {
-	b, err := json.Marshal(in)
-	if err != nil {
-		panic(err) // plain data
-	}
-	return b
-}
+func (in intro) encode() []byte { return json.Marshal(in) }
 
 func decodeIntros(blobs [][]byte) ([]intro, error) {
 	all := make([]intro, len(blobs))

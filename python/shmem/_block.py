@@ -20,12 +20,13 @@ from ._lib import library
 class Block:
     """One block of a world's heap: its first byte here and its length."""
 
-    __slots__ = ("__weakref__", "_drop", "_getpid", "_pid", "address", "handle", "nbytes", "team", "world")
+    __slots__ = ("__weakref__", "_drop", "_getpid", "_pid", "address", "handle", "nbytes", "on_device", "team", "world")
 
-    def __init__(self, world: Any, handle: int, address: int, nbytes: int, team: Any = None) -> None:
+    def __init__(self, world: Any, handle: int, address: int, nbytes: int, team: Any = None, on_device: bool = False) -> None:
         """Takes over the reference that an allocation gave."""
         self.world = world
         self.team = team
+        self.on_device = on_device
         self.handle = handle
         self.address = address
         self.nbytes = nbytes
@@ -60,13 +61,13 @@ def find(world: Any, address: int) -> Block:
     return known
 
 
-def allocate_local(world: Any, nbytes: int, align: int = 0, zero: bool = False) -> Block:
+def allocate_local(world: Any, nbytes: int, align: int = 0, zero: bool = False, on_device: bool = False) -> Block:
     """Makes a block of this PE alone; peers reach it by its offset."""
     handle, address = ctypes.c_uint64(), ctypes.c_void_p()
-    flags = _abi.ZERO if zero else 0
+    flags = (_abi.ZERO if zero else 0) | (_abi.ON_DEVICE if on_device else 0)
     status = library().alloc_local(world.handle, nbytes, align, flags, ctypes.byref(handle), ctypes.byref(address))
     check(status, "alloc_local")
-    return Block(world, handle.value, address.value or 0, nbytes)
+    return Block(world, handle.value, address.value or 0, nbytes, on_device=on_device)
 
 
 _arrays: Dict[int, Type[Any]] = {}

@@ -52,6 +52,8 @@ def _run(
 ) -> Any:
     """Starts a collective; waits for it in slices, or hands out a Request."""
     members = resolve(team)
+    if members.world.device is not None:
+        members.world.device.settle(what.lower(), timeout)
     request = _u64()
     status = library().collective(
         members.handle,
@@ -126,10 +128,10 @@ def broadcast(t: Any, root: int = 0, *, out: Any = None, team: Optional[Team] = 
     """Copies root's t into every member's t (or out), and gives it. Collective. Blocks until it is here."""
     members = resolve(team)
     place = t if out is None else out
-    target = _operand.target(place, "t" if out is None else "out")
+    target = _operand.host_target(place, "t" if out is None else "out")
     here = target
     if members.rank == root and out is not None:
-        here = _operand.source(t, "t")
+        here = _operand.host_source(t, "t")
         _operand.same_size(target, here, "broadcast")
     return _run("BROADCAST", members, here, target, target.nbytes, timeout, async_op, place, root=root)
 
@@ -149,8 +151,8 @@ def all_reduce(
     op is sum, prod, min, max, band, bor, bxor, avg, or premul (each input times scale, then summed).
     """
     place = t if out is None else out
-    target = _operand.target(place, "t" if out is None else "out")
-    here = target if out is None else _operand.source(t, "t")
+    target = _operand.host_target(place, "t" if out is None else "out")
+    here = target if out is None else _operand.host_source(t, "t")
     _reduction("all_reduce", here, target)
     _sizes("all_reduce", target.nbytes, here.nbytes, "out")
     code = _operator(op, here, "all_reduce")
@@ -172,13 +174,13 @@ def reduce(
     members = resolve(team)
     place = t if out is None else out
     if members.rank == root:
-        target: Optional[Operand] = _operand.target(place, "t" if out is None else "out")
-        here = target if out is None and target is not None else _operand.source(t, "t")
+        target: Optional[Operand] = _operand.host_target(place, "t" if out is None else "out")
+        here = target if out is None and target is not None else _operand.host_source(t, "t")
         assert target is not None
         _reduction("reduce", here, target)
         _sizes("reduce", target.nbytes, here.nbytes, "out")
     else:
-        target, here = None, _operand.source(t, "t")
+        target, here = None, _operand.host_source(t, "t")
     code = _operator(op, here, "reduce")
     return _run("REDUCE", members, here, target, here.elements, timeout, async_op, place, dtype=here.code, op=code, root=root, scale=scale)
 
@@ -186,7 +188,7 @@ def reduce(
 def all_gather(out: Any, t: Any, *, team: Optional[Team] = None, timeout: Optional[float] = None, async_op: bool = False) -> Any:
     """Gathers every member's t into out, in order of ranks, and gives it. Collective. Blocks until it is done."""
     members = resolve(team)
-    target, here = _operand.target(out, "out"), _operand.source(t, "t")
+    target, here = _operand.host_target(out, "out"), _operand.host_source(t, "t")
     _sizes("all_gather", target.nbytes, here.nbytes * members.size, "out")
     return _run("ALL_GATHER", members, here, target, here.nbytes, timeout, async_op, out)
 
@@ -203,7 +205,7 @@ def reduce_scatter(
 ) -> Any:
     """Reduces t over all members and gives each its own part, in out. Collective. Blocks until it is done."""
     members = resolve(team)
-    target, here = _operand.target(out, "out"), _operand.source(t, "t")
+    target, here = _operand.host_target(out, "out"), _operand.host_source(t, "t")
     _reduction("reduce_scatter", here, target)
     _sizes("reduce_scatter", here.nbytes, target.nbytes * members.size, "t")
     code = _operator(op, here, "reduce_scatter")
@@ -213,7 +215,7 @@ def reduce_scatter(
 def all_to_all(out: Any, t: Any, *, team: Optional[Team] = None, timeout: Optional[float] = None, async_op: bool = False) -> Any:
     """Sends the i-th part of t to rank i and puts what rank i sent into the i-th part of out. Collective. Blocks until it is done."""
     members = resolve(team)
-    target, here = _operand.target(out, "out"), _operand.source(t, "t")
+    target, here = _operand.host_target(out, "out"), _operand.host_source(t, "t")
     _sizes("all_to_all", target.nbytes, here.nbytes, "out")
     if here.elements % members.size:
         raise InvalidArgumentError(f"all_to_all: {here.elements} elements do not split over {members.size} ranks; use all_to_all_v")
@@ -223,10 +225,10 @@ def all_to_all(out: Any, t: Any, *, team: Optional[Team] = None, timeout: Option
 def gather(out: Any, t: Any, root: int = 0, *, team: Optional[Team] = None, timeout: Optional[float] = None, async_op: bool = False) -> Any:
     """Gathers every member's t into root's out (others give None). Collective. Blocks until this PE's part is done."""
     members = resolve(team)
-    here = _operand.source(t, "t")
+    here = _operand.host_source(t, "t")
     target = None
     if members.rank == root:
-        target = _operand.target(out, "out")
+        target = _operand.host_target(out, "out")
         _sizes("gather", target.nbytes, here.nbytes * members.size, "out")
     return _run("GATHER", members, here, target, here.nbytes, timeout, async_op, out, root=root)
 
@@ -234,10 +236,10 @@ def gather(out: Any, t: Any, root: int = 0, *, team: Optional[Team] = None, time
 def scatter(out: Any, t: Any, root: int = 0, *, team: Optional[Team] = None, timeout: Optional[float] = None, async_op: bool = False) -> Any:
     """Gives rank i the i-th part of root's t, in out (others give None as t). Collective. Blocks until it is done."""
     members = resolve(team)
-    target = _operand.target(out, "out")
+    target = _operand.host_target(out, "out")
     here = None
     if members.rank == root:
-        here = _operand.source(t, "t")
+        here = _operand.host_source(t, "t")
         _sizes("scatter", here.nbytes, target.nbytes * members.size, "t")
     return _run("SCATTER", members, here, target, target.nbytes, timeout, async_op, out, root=root)
 
@@ -253,7 +255,7 @@ def all_gather_v(
 ) -> Any:
     """Gathers counts[i] elements of rank i into out, one after another. Collective, with equal counts. Blocks until it is done."""
     members = resolve(team)
-    target, here = _operand.target(out, "out"), _operand.source(t, "t")
+    target, here = _operand.host_target(out, "out"), _operand.host_source(t, "t")
     numbers = _counts("all_gather_v", counts, members.size)
     _sizes("all_gather_v", here.nbytes, numbers[members.rank] * here.itemsize, "t")
     _sizes("all_gather_v", target.nbytes, sum(numbers) * here.itemsize, "out")
@@ -273,7 +275,7 @@ def all_to_all_v(
 ) -> Any:
     """Sends in_counts[i] elements of t to rank i and takes out_counts[i] from it into out. Collective. Blocks until it is done."""
     members = resolve(team)
-    target, here = _operand.target(out, "out"), _operand.source(t, "t")
+    target, here = _operand.host_target(out, "out"), _operand.host_source(t, "t")
     if target.itemsize != here.itemsize:
         raise InvalidArgumentError(f"all_to_all_v: elements of out and t differ ({target.name} and {here.name})")
     to, of = _counts("all_to_all_v", in_counts, members.size), _counts("all_to_all_v", out_counts, members.size)

@@ -16,13 +16,37 @@ if TYPE_CHECKING:
     from torch import Tensor, dtype
 
 
-def allocate(nbytes: int, align: int = 0, zero: bool = True, team: Optional[Team] = None, timeout: Optional[float] = None) -> Block:
+def allocate(
+    nbytes: int, align: int = 0, zero: bool = True, team: Optional[Team] = None, timeout: Optional[float] = None, on_device: bool = False
+) -> Block:
     """Allocates a block on every member of a team. Collective. Blocks until all arrive."""
     members = resolve(team)
     flags = _abi.ZERO if zero else 0
+    if on_device:
+        flags |= _abi.ON_DEVICE
+        _device_of(members.world).synchronize()  # what was dropped may be handed out again: no stream may be using it
     arguments = (members.handle, nbytes, align, flags, _call.timeout_ns(timeout))
     words = _call.start(library().alloc_start, arguments, 2, "alloc")
-    return Block(members.world, words[0], words[1], nbytes, members)
+    return Block(members.world, words[0], words[1], nbytes, members, on_device)
+
+
+def _device_of(world: Any) -> Any:
+    if world.device is None:
+        raise UnsupportedError("this world has no device; shmem.init(device='npu') or SHMEM_DEVICE=npu gives it one (shmem.info()['device'] says why there is none)")
+    return world.device
+
+
+def _on_device(device: Any) -> bool:
+    """Whether a device argument means the world's npu; None and "cpu" mean host memory."""
+    kind, _, number = str(device).partition(":")
+    if device is None or kind == "cpu":
+        return False
+    if kind != "npu":
+        raise UnsupportedError(f"symmetric memory is on the cpu or on an npu, not on {device}")
+    index = _device_of(resolve(None).world).index
+    if number and int(number) != index:
+        raise InvalidArgumentError(f"device is {device} and this PE's symmetric heap is on npu:{index}; a world has one device on each PE")
+    return True
 
 
 class Buffer:
@@ -115,14 +139,14 @@ def _tensors() -> Any:
     return tensors
 
 
-def _new(shape: Any, kind: Any, requires_grad: bool, zero: bool, align: int, team: Optional[Team], timeout: Optional[float]) -> Any:
+def _new(shape: Any, kind: Any, requires_grad: bool, align: int, team: Optional[Team], timeout: Optional[float], device: Any) -> Any:
     tensors = _tensors()
     import torch
 
     chosen = kind if kind is not None else torch.get_default_dtype()
     tensors.check_dtype(chosen)
     extents = tensors.as_shape(shape)
-    block = allocate(tensors.nbytes_of(extents, chosen), align, zero, team, timeout)
+    block = allocate(tensors.nbytes_of(extents, chosen), align, True, team, timeout, _on_device(device))
     made = tensors.make(block, block.address, extents, chosen)
     return made.requires_grad_() if requires_grad else made
 
@@ -134,22 +158,37 @@ def empty(
     align: int = 0,
     team: Optional[Team] = None,
     timeout: Optional[float] = None,
+    device: Any = None,
 ) -> "Tensor":
-    """Allocates a symmetric tensor. Collective. Blocks until all members of the team arrive.
+    """Allocates a symmetric tensor, on the CPU or with device="npu" on the world's device. Collective. Blocks until all members of the team arrive.
 
     New memory is zero here as well, so a new signal is 0. The memory is given back when the tensor's storage dies.
     """
-    return _new(size, dtype, requires_grad, True, align, team, timeout)
+    return _new(size, dtype, requires_grad, align, team, timeout, device)
 
 
-def zeros(*size: Any, dtype: "Optional[dtype]" = None, requires_grad: bool = False, team: Optional[Team] = None, timeout: Optional[float] = None) -> "Tensor":
+def zeros(
+    *size: Any,
+    dtype: "Optional[dtype]" = None,
+    requires_grad: bool = False,
+    team: Optional[Team] = None,
+    timeout: Optional[float] = None,
+    device: Any = None,
+) -> "Tensor":
     """Allocates a symmetric tensor of zeros. Collective. Blocks until all members of the team arrive."""
-    return _new(size, dtype, requires_grad, True, 0, team, timeout)
+    return _new(size, dtype, requires_grad, 0, team, timeout, device)
 
 
-def ones(*size: Any, dtype: "Optional[dtype]" = None, requires_grad: bool = False, team: Optional[Team] = None, timeout: Optional[float] = None) -> "Tensor":
+def ones(
+    *size: Any,
+    dtype: "Optional[dtype]" = None,
+    requires_grad: bool = False,
+    team: Optional[Team] = None,
+    timeout: Optional[float] = None,
+    device: Any = None,
+) -> "Tensor":
     """Allocates a symmetric tensor of ones. Collective. Blocks until all members of the team arrive."""
-    return full(size, 1, dtype=dtype, requires_grad=requires_grad, team=team, timeout=timeout)
+    return full(size, 1, dtype=dtype, requires_grad=requires_grad, team=team, timeout=timeout, device=device)
 
 
 def full(
@@ -160,19 +199,20 @@ def full(
     requires_grad: bool = False,
     team: Optional[Team] = None,
     timeout: Optional[float] = None,
+    device: Any = None,
 ) -> "Tensor":
     """Allocates a symmetric tensor filled with a value. Collective. Blocks until all members of the team arrive.
 
     The fill is local: a barrier is needed before a peer may rely on it.
     """
-    made = _new(size if isinstance(size, tuple) else (size,), dtype, False, True, 0, team, timeout)
+    made = _new(size if isinstance(size, tuple) else (size,), dtype, False, 0, team, timeout, device)
     made.fill_(fill_value)
     return made.requires_grad_() if requires_grad else made
 
 
 def empty_like(t: "Tensor", *, team: Optional[Team] = None, timeout: Optional[float] = None) -> "Tensor":
-    """Allocates a symmetric tensor of the shape and dtype of another. Collective. Blocks until all members arrive."""
-    return _new((tuple(t.shape),), t.dtype, False, True, 0, team, timeout)
+    """Allocates a symmetric tensor of the shape, dtype and device of another. Collective. Blocks until all members arrive."""
+    return _new((tuple(t.shape),), t.dtype, False, 0, team, timeout, t.device)
 
 
 def zeros_like(t: "Tensor", *, team: Optional[Team] = None, timeout: Optional[float] = None) -> "Tensor":
@@ -240,6 +280,8 @@ def free(t: Any, *, timeout: Optional[float] = None) -> None:
     low, _ = _place(t)
     block = _block.find(resolve(None).world, low)
     team = block.team
+    if block.on_device:
+        _device_of(block.world).synchronize()
     if is_tensor(t):
         import torch
 
@@ -255,4 +297,6 @@ def free(t: Any, *, timeout: Optional[float] = None) -> None:
 def collect(*, team: Optional[Team] = None, timeout: Optional[float] = None) -> int:
     """Reclaims what every member has dropped and gives the bytes. Collective. Blocks until all members of the team arrive."""
     members = resolve(team)
+    if members.world.device is not None:
+        members.world.device.synchronize()
     return _call.start(library().collect_start, (members.handle, _call.timeout_ns(timeout)), 1, "collect")[0]

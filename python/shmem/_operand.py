@@ -104,6 +104,24 @@ def target(value: Any, role: str = "out") -> Operand:
     return get(role) if get is not None else _of_buffer(value, True, role)
 
 
+def host_source(value: Any, role: str = "src") -> Operand:
+    """source() for what works on host memory alone: a tensor of a device is copied down first."""
+    if is_tensor(value):
+        from .interop import tensors
+
+        return tensors.source(tensors.on_host(value), role)
+    return source(value, role)
+
+
+def host_target(value: Any, role: str = "out") -> Operand:
+    """target() for what works on host memory alone: `back` takes the result to a tensor of a device."""
+    if is_tensor(value):
+        from .interop import tensors
+
+        return tensors.host_target(value, role)
+    return target(value, role)
+
+
 def symmetric(value: Any, role: str = "dst") -> Operand:
     """An operand that names the same place at a peer, so it must be contiguous and in symmetric memory (the core checks that)."""
     if is_tensor(value):

@@ -6,6 +6,7 @@ import atexit
 import ctypes
 import json
 import os
+import sys
 import weakref
 from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
@@ -27,6 +28,8 @@ class World:
     Several may live at once. Making one is collective over its PEs and blocks until all are there, or the timeout.
     """
 
+    device: Any = None  # the _device.Device, in a world that has one
+
     def __init__(
         self,
         rank: Optional[int] = None,
@@ -42,12 +45,16 @@ class World:
         transport: Optional[str] = None,
         interface: Optional[str] = None,
         label: Optional[str] = None,
+        device: Any = None,
+        device_heap: Any = None,
     ) -> None:
         """Comes up. Collective. Blocks until every PE is there; the arguments are those of shmem.init."""
         self.handle = 0
         self._closed = False
         plan = _plan(rank, size, uid, store, endpoint, path, interface, timeout)
         options = _options(plan, heap, timeout, endpoint, path, secret, transport, interface, label)
+        options.device = _device_name(device)
+        options.device_bytes = heap_bytes(device_heap, "device_heap")
         words = _call.start(library().init_start, (ctypes.byref(options),), 2, "init")
         self._adopt(words[0], words[1], plan.reason)
 
@@ -63,9 +70,27 @@ class World:
         self.reason = reason
         self.team: Team = Team(self, team_handle, whole=True)
         self.calls: Any = lib if self._all_mapped() and lib.device_health(handle) == _abi.STATUS["EUNSUPPORTED"] else FAR
+        self._find_device()
         self.put = self.calls.put
         self.put_small = lib.put_small if self.calls is lib else self.put
         _worlds.add(self)
+
+    def _find_device(self) -> None:
+        """Takes the world's device into use, if it has one."""
+        if library().device_health(self.handle) == _abi.STATUS["EUNSUPPORTED"]:
+            return
+        from . import _device
+
+        self.device = _device.find(self.handle, _info(self.handle))
+        if self.device is not None:
+            self.calls = _device.DeviceCalls(self.device)
+            atexit.unregister(_leave_at_exit)  # leave before torch_npu, imported since, ends the device's runtime
+            atexit.register(_leave_at_exit)
+
+    @property
+    def device_index(self) -> Optional[int]:
+        """The number of this PE's npu, None in a world without one."""
+        return None if self.device is None else self.device.index
 
     def _all_mapped(self) -> bool:
         """Whether every peer's memory is mapped: then one-sided calls never wait for anybody."""
@@ -85,6 +110,8 @@ class World:
         """
         if self._closed:
             return
+        if self.device is not None and timeout != 0:
+            self.device.synchronize()
         try:
             _call.start(library().finalize_start, (self.handle, _call.timeout_ns(timeout)), 0, "finalize")
         except ShmemError:  # one that says who did not come has closed the world all the same
@@ -174,8 +201,19 @@ def _options(plan: _bootstrap.Plan, heap: Any, timeout: Any, endpoint: Any, path
     return options
 
 
-def heap_bytes(heap: Any) -> int:
-    """Bytes in 268435456, "256M" or "1.5g"; 0 for None (then SHMEM_SYMMETRIC_SIZE decides)."""
+def _device_name(device: Any) -> Optional[bytes]:
+    """What the core calls a device; "npu" is torch.npu's current one when torch_npu is imported, so that both use the same."""
+    name = str(device) if device is not None else os.environ.get("SHMEM_DEVICE", "")
+    if name == "npu" and "torch_npu" in sys.modules:
+        npu = sys.modules["torch"].npu
+        if npu.is_available():
+            npu.set_device(npu.current_device())
+            name = f"npu:{npu.current_device()}"
+    return name.encode() if name else None
+
+
+def heap_bytes(heap: Any, what: str = "heap") -> int:
+    """Bytes in 268435456, "256M" or "1.5g"; 0 for None (then SHMEM_SYMMETRIC_SIZE or SHMEM_DEVICE_SIZE decides)."""
     if heap is None:
         return 0
     if isinstance(heap, int) and heap > 0:
@@ -188,7 +226,7 @@ def heap_bytes(heap: Any) -> int:
         if not 0 < value < 2**63:
             raise ValueError
     except ValueError:
-        raise InvalidArgumentError(f"heap is {heap!r}; give bytes > 0 or a text such as '256M' or '1.5G'") from None
+        raise InvalidArgumentError(f"{what} is {heap!r}; give bytes > 0 or a text such as '256M' or '1.5G'") from None
     return int(value)
 
 
@@ -222,6 +260,8 @@ def init(
     transport: Optional[str] = None,
     interface: Optional[str] = None,
     label: Optional[str] = None,
+    device: Any = None,
+    device_heap: Any = None,
 ) -> World:
     """Comes up as one PE and makes this the current world. Collective. Blocks until every PE is there, or the timeout.
 
@@ -232,6 +272,8 @@ def init(
         uid: bytes that shmem.unique_id() made at PE 0; or store: a torch store; or endpoint: "host:port" of PE 0; or path: a file all can reach.
         secret: the job's secret for endpoint. transport: "auto", "shm" or "tcp". interface: the network interface or address to use.
         label: a name for messages.
+        device: "npu" gives every PE a second symmetric heap on its Ascend NPU ("npu:2" names one, else torch.npu's current device; "auto": where
+            every PE has one); None leaves it to SHMEM_DEVICE. device_heap: its bytes, as heap; this much memory of the device is taken at once.
 
     Returns: the world. Threads: any, one init at a time.
     """
@@ -253,6 +295,8 @@ def init(
         transport=transport,
         interface=interface,
         label=label,
+        device=device,
+        device_heap=device_heap,
     )
     return _current
 
@@ -315,6 +359,9 @@ def info() -> Dict[str, Any]:
     told["python"] = {"version": __version__, "library": library().path, "other_packages": _conflict.others()}
     if world is not None:
         told["python"]["bootstrap"] = world.reason
+    groups = sys.modules.get(__package__ + ".interop.process_group_world")
+    if groups is not None:
+        told["python"]["torch_device_operations"] = groups.paths()
     return told
 
 

@@ -34,7 +34,7 @@ _FAILED = b"failed:"
 # Leaving waits for the others so that nobody loses memory under his feet, yet a script must end.
 _LEAVE_SECONDS = 30.0
 _EXIT_SECONDS = 2.0
-_OPTIONS = ("heap", "transport", "interface", "label")
+_OPTIONS = ("heap", "transport", "interface", "label", "device", "device_heap")
 
 
 class GroupWorld:
@@ -114,6 +114,16 @@ _default: Optional[GroupWorld] = None
 def _key(ranks: Tuple[int, ...], turn: int) -> int:
     """The number that tells teams of the same members apart; equal on all members, new for every group."""
     return int.from_bytes(hashlib.blake2b(f"torch/{turn}/{ranks}".encode(), digest_size=8).digest(), "little") | 1
+
+
+def paths() -> Dict[str, int]:
+    """How many operations of device tensors went which way, over all groups that are up."""
+    total: Dict[str, int] = {}
+    for world in _live:
+        for channel in world.channels:
+            for path, count in channel.paths.items():
+                total[path] = total.get(path, 0) + count
+    return total
 
 
 def default_world() -> Optional[GroupWorld]:

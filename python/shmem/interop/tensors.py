@@ -14,6 +14,8 @@ from .._abi import DTYPE
 from .._block import Block, exporter
 from .._errors import InvalidArgumentError, NotSymmetricError
 from .._operand import Operand
+from . import npu
+from .stage import Stage
 
 _CODES = {
     "uint8": "U8",
@@ -56,7 +58,11 @@ def check_dtype(dtype: torch.dtype) -> None:
 
 
 def make(block: Optional[Block], address: int, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
-    """A contiguous tensor whose first byte is at an address and whose storage keeps the block."""
+    """A contiguous tensor whose first byte is at an address and whose storage keeps the block; an npu tensor when the block is on the device."""
+    if block is not None and block.on_device:
+        from . import npu_tensors
+
+        return npu_tensors.make(block, address, shape, dtype)
     count = 1
     for size in shape:
         count *= size
@@ -94,8 +100,8 @@ def nbytes_of(shape: Sequence[int], dtype: torch.dtype) -> int:
 def _plain(t: torch.Tensor, role: str) -> None:
     if t.layout is not torch.strided:
         raise InvalidArgumentError(f"{role} is a tensor of layout {t.layout}; only strided (dense) tensors have memory to move, use .to_dense()")
-    if t.device.type != "cpu":
-        raise InvalidArgumentError(f"{role} is a tensor on {t.device}; this build moves CPU memory, use .cpu()")
+    if t.device.type not in ("cpu", npu.KIND):
+        raise InvalidArgumentError(f"{role} is a tensor on {t.device}; symmetric memory is on the cpu and on npus, use .cpu()")
     if t.is_quantized:
         raise InvalidArgumentError(f"{role} is a quantized tensor; use .int_repr() and move its scale beside it")
     if type(t) is not torch.Tensor and not isinstance(t, torch.nn.Parameter):
@@ -151,6 +157,28 @@ def target(t: torch.Tensor, role: str) -> Operand:
             t.copy_(stand_in)
 
     return _operand(stand_in, back)
+
+
+def on_host(t: torch.Tensor) -> torch.Tensor:
+    """The tensor itself on the CPU, or a copy of what the current stream leaves in it. Blocks: for the device."""
+    if t.device.type != npu.KIND:
+        return t
+    stage = Stage(t.device, later=False)
+    host = stage.read(t)
+    stage.arrived()
+    return host
+
+
+def host_target(t: torch.Tensor, role: str) -> Operand:
+    """target() on host memory, holding the values of a device tensor; `back` queues the result on the current stream."""
+    if t.device.type != npu.KIND:
+        return target(t, role)
+    if t.requires_grad and t.is_leaf and torch.is_grad_enabled():
+        raise InvalidArgumentError(f"{role} is a leaf tensor that requires grad; write into it under torch.no_grad() or pass t.detach()")
+    stage = Stage(t.device, later=False)
+    host = stage.update(t)
+    stage.arrived()
+    return _operand(host, stage.home)
 
 
 def _refuse_overlap(t: torch.Tensor, role: str) -> None:

@@ -1,0 +1,115 @@
+"""A world's device as Python sees it: which one, the streams in use, and one-sided calls in the order of the current stream.
+
+torch_npu is asked only when the program has imported it. What a call of this package starts on device memory comes after
+everything that the program has put on torch.npu.current_stream() before, and before what it puts there later: no synchronize is
+needed on this side. Streams beside the current one are the program's to order, as with every torch operator.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from typing import Any, Callable, Optional, Set
+
+from . import _abi, _call
+from ._far import FAR
+from ._lib import library
+
+_ON_DEVICE = _abi.MEMORY["MEMORY_ON_DEVICE"]
+
+
+class Device:
+    """One device of this process in the service of a world. Threads: any."""
+
+    def __init__(self, handle: int, facts: Any) -> None:
+        """Made when the world is up, from what gshmem_info says of the device."""
+        self.handle = handle
+        self.index = int(facts["id"])
+        self.kernels = bool(self._state())
+        self._used: Set[int] = set()
+
+    def _state(self) -> int:
+        out = ctypes.c_uint64()
+        return out.value if library().device_state(self.handle, ctypes.byref(out)) >= 0 else 0
+
+    def stream(self) -> int:
+        """The current stream of torch_npu with all that was called before on it; 0, the library's own, without torch_npu."""
+        if "torch_npu" not in sys.modules:
+            return 0
+        return int(sys.modules["torch"].npu.current_stream(self.index).npu_stream)  # reading it empties torch_npu's queue
+
+    def queued(self, stream: int) -> None:
+        """Notes that work of ours is on a stream: quiet, barriers and finalize wait for it."""
+        self._used.add(stream)
+
+    def settle(self, operation: str, timeout: Optional[float] = None) -> None:
+        """Waits for the current stream and for every stream with work of ours. Raises what became of that work. Blocks."""
+        streams, self._used = self._used | {self.stream()}, set()
+        for stream in streams:
+            _call.start(library().stream_wait_start, (self.handle, stream or None, _call.timeout_ns(timeout)), 0, operation)
+
+    def synchronize(self) -> None:
+        """Waits for everything on the device, before memory that it may use changes hands. Blocks."""
+        if "torch_npu" in sys.modules:
+            sys.modules["torch"].npu.synchronize(self.index)
+
+    def is_symmetric(self, address: Any) -> bool:
+        """Whether an address is in the symmetric heap on the device."""
+        kind = ctypes.c_int32()
+        return library().kind_of(self.handle, address, ctypes.byref(kind)) >= 0 and kind.value == _ON_DEVICE
+
+
+class DeviceCalls:
+    """The one-sided functions of gshmem.h for a world with a device, in the order of the current stream.
+
+    put and get of device memory are queued there; everything else waits for the stream first and is done on return.
+    """
+
+    def __init__(self, device: Device) -> None:
+        """Serves the world of a device."""
+        self._device = device
+
+    def put(self, handle: Any, dst: Any, src: Any, nbytes: int, pe: int) -> int:
+        """gshmem_put_on_stream to device memory, else gshmem_put. Blocks: with host memory on a side."""
+        device = self._device
+        if not device.is_symmetric(dst):
+            device.settle("put")
+            return FAR.put(handle, dst, src, nbytes, pe)
+        stream = device.stream()
+        status = library().put_on_stream(handle, dst, src, nbytes, pe, stream or None)
+        device.queued(stream)
+        return status
+
+    put_nbi = put
+
+    def get(self, handle: Any, dst: Any, src: Any, nbytes: int, pe: int) -> int:
+        """gshmem_get_on_stream from device memory, else gshmem_get. Blocks: with host memory on a side."""
+        device = self._device
+        if not device.is_symmetric(src):
+            device.settle("get")
+            return FAR.get(handle, dst, src, nbytes, pe)
+        stream = device.stream()
+        status = library().get_on_stream(handle, dst, src, nbytes, pe, stream or None)
+        device.queued(stream)
+        return status
+
+    get_nbi = get
+
+    def __getattr__(self, name: str) -> Callable[..., int]:
+        """The other functions, each after the current stream."""
+        function = getattr(FAR, name)
+
+        def settled(*arguments: Any) -> int:
+            self._device.settle(name)
+            return int(function(*arguments))
+
+        setattr(self, name, settled)
+        return settled
+
+
+def find(handle: int, told: Any) -> Optional[Device]:
+    """The Device of a world, None without one that torch could have tensors on."""
+    device = told.get("device") or {}
+    if device.get("kind") != "npu" or device.get("state") != "up":
+        return None
+    return Device(handle, device["facts"])

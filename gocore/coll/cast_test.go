@@ -26,6 +26,9 @@ func TestCastsInAnyOrder(t *testing.T) {
 			rg := newRig(t, n, cExe, 1<<20)
 			for _, p := range rg.pes {
 				p.team.SetSeq(math.MaxUint32 - 20)
+				if cExe {
+					p.team.hot.SetCasts(math.MaxUint32 - 150)
+				}
 			}
 			turns := 600
 			if !cExe {
@@ -191,6 +194,61 @@ func TestCastNamesTheLost(t *testing.T) {
 	}
 }
 
+// TestCastAfterAMemberThatDiedInIt: a member dies while it waits for the root. That cast may still go out, the next must not.
+func TestCastAfterAMemberThatDiedInIt(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the C executor")
+	}
+	rg := newRig(t, 3, true, 1<<20)
+	q, err := rg.pes[2].team.Start(cast(f32(2), 8, 0), hot.Forever)
+	require.NoError(t, err)
+	done, err := q.Run(hot.Now() + 1e6)
+	require.NoError(t, err)
+	require.False(t, done)
+	rg.pes[0].world.MarkDead(2)
+	for range 2 {
+		if err = rg.pes[0].do(cast(f32(2), 8, 0)); err != nil {
+			break
+		}
+	}
+	require.ErrorIs(t, err, status.PeerDead)
+	require.ErrorContains(t, err, "(PE 2)")
+	q.GiveUp()
+}
+
+// TestALetterOfLongAgo: its number comes again after 2^32 casts; it is no letter of now, and nobody disagrees.
+func TestALetterOfLongAgo(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the C executor")
+	}
+	rg := newRig(t, 2, true, 1<<20)
+	row := func(counts ...int) {
+		rg.each(func(p *pe) {
+			for i, count := range counts {
+				require.NoError(t, castOnce(p, hot.NewBuffer(256).Bytes(256), count, 1, i))
+			}
+		})
+	}
+	row(1, 2, 3, 4, 5, 6, 7, 8)
+	for _, p := range rg.pes {
+		p.team.hot.SetCasts(1<<32 + 3)
+	}
+	b := hot.NewBuffer(8).Bytes(8)
+	q, err := rg.pes[0].team.Start(cast(b, 8, 1), hot.Forever)
+	require.NoError(t, err)
+	done, err := q.Run(hot.Now() + 3e7) // its root is late
+	require.NoError(t, err)
+	require.False(t, done)
+	from := hot.NewBuffer(8).Bytes(8)
+	copy(from, "letter 3")
+	require.NoError(t, rg.pes[1].do(cast(from, 8, 1)))
+	done, err = q.Run(hot.Forever)
+	require.NoError(t, err)
+	require.True(t, done)
+	require.Equal(t, "letter 3", string(b))
+	row(1, 2, 3, 4, 5, 6, 7, 8)
+}
+
 func TestCastGivenUp(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the C executor")
@@ -205,4 +263,52 @@ func TestCastGivenUp(t *testing.T) {
 	err = rg.pes[1].do(cast(f32(2), 8, 1))
 	require.ErrorIs(t, err, status.TeamPoisoned)
 	require.ErrorContains(t, err, "PE 0")
+}
+
+// TestTheNextMeetingFindsAnotherHistory: whatever the casts before differed in, the first meeting after them fails on all.
+func TestTheNextMeetingFindsAnotherHistory(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the C executor")
+	}
+	same := func(times int) (row []int) {
+		for range times {
+			row = append(row, 8)
+		}
+		return row
+	}
+	for name, rows := range map[string][2][]int{
+		"two and one of the same":      {same(2), same(1)},
+		"one and two of the same":      {same(1), same(2)},
+		"none and one":                 {nil, same(1)},
+		"many":                         {same(41), same(40)},
+		"the first size":               {{8, 16, 16, 16}, {9, 16, 16, 16}},
+		"the order":                    {{8, 16, 24}, {16, 8, 24}},
+		"only the last is the same":    {{1, 2, 3, 4, 5, 96}, {96}},
+		"empty ones count as well":     {{0, 0, 0}, {0, 0}},
+		"a row and the same row twice": {{1, 2, 3}, {1, 2, 3, 1, 2, 3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, n := range []int{2, 5} {
+				rg := newRig(t, n, true, 1<<20)
+				errs := make([]error, n)
+				rg.each(func(p *pe) {
+					row := rows[0]
+					if p.me == n-1 {
+						row = rows[1]
+					}
+					for _, count := range row {
+						if errs[p.me] == nil {
+							errs[p.me] = p.do(cast(hot.NewBuffer(128).Bytes(128), count, 0))
+						}
+					}
+					if errs[p.me] == nil {
+						errs[p.me] = p.doWithin(Call{Op: Sync, Root: -1}, 20*time.Second)
+					}
+				})
+				for me, err := range errs {
+					require.Error(t, err, "PE %d of %d", me, n)
+				}
+			}
+		})
+	}
 }

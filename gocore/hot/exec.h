@@ -153,6 +153,7 @@ int32_t hot_call_check(hot_coll *c, int32_t n, int32_t me, const hot_call *call)
 /* Forms for Go, which has no C atomics. */
 int hot_team_acquire(hot_team *t); /* takes `busy`: 1, or 0 while an operation runs */
 void hot_team_set_queued(hot_team *t, uint32_t n);
+void hot_team_set_casts(hot_team *t, uint64_t casts); /* as if so many had been begun, for tests of the wrap: on all members, while nothing runs */
 int32_t hot_team_poisoned(const hot_team *t); /* own copy, else what a peer wrote into my block */
 
 /* Bytes of a piece that one staged section covers. */

@@ -31,10 +31,12 @@ static void announce(hot_team *t, uint64_t k) {
   atomic_store_explicit(&caster_of(t, t->me)->begun, k + 1, memory_order_release); /* partner: begun_by */
 }
 
-/* Counts the cast as begun here. */
+/* Counts the cast as begun here. Its fingerprint holds the history already: what it adds is the rest, or the two would cancel and
+   only the last cast be remembered. For one and the same cast, other histories give other ones. */
 static void take_part(hot_team *t, uint32_t fp) {
+  const uint32_t h = t->history, is = fp ^ h;
   t->casts++;
-  t->history = (t->history ^ fp) * 0x9e3779b1u;
+  t->history = ((h << 7 | h >> 25) ^ is) * 0x9e3779b1u;
   t->history ^= t->history >> 15;
 }
 
@@ -50,6 +52,12 @@ static void send(hot_team *t, uint64_t k, uint32_t fp, const void *in, uint64_t 
 
 static void deliver(void *out, const void *in, uint64_t len) {
   if (len && out != in) memmove(out, in, len);
+}
+
+void hot_team_set_casts(hot_team *t, uint64_t casts) {
+  t->casts = casts;
+  t->room = 0;
+  if (casts) announce(t, casts - 1);
 }
 
 /* ---- the synchronous call --------------------------------------------------------------------------------------------- */
@@ -110,17 +118,24 @@ void hot_exec_cast_begin(hot_coll *c) {
   c->state = HOT_COLL_CASTING;
 }
 
-/* 1 there and agreeing, 0 not there, -1 disagreeing. */
+static uint64_t flag_of(const hot_coll *c) {
+  return atomic_load_explicit(&letter_of(c->team, c->call.root, c->cast)->flag, memory_order_acquire); /* pairs with send */
+}
+
+/* 1 there and agreeing, 0 not there, -1 disagreeing. A letter with my number that the root has not begun is one of 2^32 casts ago. */
 static int look_at(const hot_coll *c) {
-  uint64_t f = atomic_load_explicit(&letter_of(c->team, c->call.root, c->cast)->flag, memory_order_acquire); /* pairs with send */
-  if (f == flag_for(c->cast, c->fp)) return 1;
-  return f && (uint32_t)(f >> 32) == (uint32_t)c->cast ? -1 : 0;
+  const uint64_t want = flag_for(c->cast, c->fp);
+  uint64_t f = flag_of(c);
+  if (f == want) return 1;
+  if (!f || f >> 32 != want >> 32 || begun_by(c->team, c->call.root) <= c->cast) return 0;
+  return flag_of(c) == want ? 1 : -1;
 }
 
 /* hot_behind of a member, of a root without a free letter, and of one that looks who is still there. */
 static int no_letter(const hot_coll *c, int32_t r) { return r == c->call.root && look_at(c) == 0; }
 static int slow_reader(const hot_coll *c, int32_t r) { return begun_by(c->team, r) + HOT_CASTS < c->cast + 2; }
 static int not_begun(const hot_coll *c, int32_t r) { return begun_by(c->team, r) <= c->cast; }
+static int anyone(const hot_coll *c, int32_t r) { return c->team->me != r; }
 
 static int at_next_meeting(const hot_coll *c, int32_t r) {
   /* acquire: pairs with the release of rank r's arrival: the casts it began before are seen */
@@ -150,7 +165,8 @@ static int32_t to_members(hot_coll *c, int64_t until_ns) {
   if (alarms != t->alarms) {
     int32_t st = hot_exec_look(c, not_begun);
     if (st) return hot_exec_fail(c, st);
-    t->alarms = alarms;
+    if (hot_exec_look(c, anyone) == HOT_OK) t->alarms = alarms; /* else somebody is lost who had begun this cast: the next one fails */
+    c->culprit = -1;
   }
   for (int32_t r = c->next; r < t->n; c->next = ++r) {
     while (r != t->me && slow_reader(c, r)) {

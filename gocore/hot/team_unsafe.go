@@ -65,6 +65,9 @@ func (t *Team) SetQueued(n int) { C.hot_team_set_queued(t.c, C.uint32_t(n)) }
 // SetSeq makes the next operation the one after seq. For tests of the wrap; all members do it while nothing runs.
 func (t *Team) SetSeq(seq uint32) { t.c.seq = C.uint32_t(seq) }
 
+// SetCasts is SetSeq for one-way operations: so many were begun.
+func (t *Team) SetCasts(casts uint64) { C.hot_team_set_casts(t.c, C.uint64_t(casts)) }
+
 // Seq is the last operation begun; for the holder, or when the team is dead.
 func (t *Team) Seq() uint32 { return uint32(t.c.seq) }
 

@@ -11,10 +11,12 @@ usage() {
 usage: ./build.sh VERB [OPTION...]
 
   demo                     trains a digit classifier on 2 processes over shmem, and over gloo beside it
-  test [SECTION...]        runs the tests: go c py torch kernels (default: all). Last line: "N passed, N failed"
+  npu-demo                 trains the same classifier on npu tensors; there is no NPU: the device is emulated
+  test [SECTION...]        runs the tests: go c py torch kernels npu (default: all). Last line: "N passed, N failed"
        --transport shm|tcp   only this transport (default: both)
        --torch VERSION       the torch section with another torch, in .venv-torch-VERSION (2.6.0 is the oldest we claim)
        --quick               fewer sizes, for a change in progress
+       --long                the npu section on every chip and in 2 and 4 processes (else a short form)
   lib [OUT]                builds libshmem.so into python/shmem/lib (or OUT)
   wheel [DIR]              builds the wheel into dist (or DIR)
   kernels [TARGET...]      builds the Ascend C kernels for the CPU model and runs their tests (make targets)
@@ -26,7 +28,8 @@ usage: ./build.sh VERB [OPTION...]
   clean                    removes what this script made (.venv* only with --all)
 
 Environment: SHMEM_PYTHON (the Python to start from, default python3), SHMEM_VENV (an existing environment to use as it is,
-with the package from this tree), SHMEM_GO (the Go command), CC (the C compiler).
+with the package from this tree), SHMEM_NPU_VENV (the same with torch_npu in it; "none" leaves out what needs it, and says so),
+SHMEM_GO (the Go command), CC (the C compiler).
 TEXT
 }
 
@@ -73,6 +76,41 @@ use_venv() {
     PY="$dir/bin/python"
   fi
   export PATH="$(dirname "$PY"):$PATH"
+}
+
+NPU="torch-npu==2.14.0" # goes with TORCH
+
+# use_npu_venv: sets NPU_PY to a Python with torch_npu, empty when SHMEM_NPU_VENV is "none". After use_venv. torch_npu lies in an environment
+# of its own (torch loads it wherever it is installed) that sees the packages of the first one, so that torch is there once.
+use_npu_venv() {
+  local dir="$ROOT/.venv-npu" shared stamp site
+  NPU_PY=""
+  [ "${SHMEM_NPU_VENV:-}" != none ] || return 0
+  if [ -n "${SHMEM_NPU_VENV:-}" ]; then
+    NPU_PY="$SHMEM_NPU_VENV/bin/python"
+    [ -x "$NPU_PY" ] || die "SHMEM_NPU_VENV is $SHMEM_NPU_VENV but there is no $NPU_PY"
+    return
+  fi
+  shared="$("$PY" -c 'import os, torch; print(os.path.dirname(os.path.dirname(os.path.abspath(torch.__file__))))')"
+  stamp="$dir/.ready-$(printf '%s' "$NPU $shared" | cksum | cut -d' ' -f1)"
+  if [ ! -f "$stamp" ]; then
+    say "making $dir with $NPU over the packages of $shared (once)"
+    rm -rf "$dir"
+    "$PY" -m venv "$dir"
+    "$dir/bin/python" -m pip install --quiet --no-deps "$NPU" pyyaml || die "$NPU could not be installed (SHMEM_NPU_VENV=none does without)"
+    site="$("$dir/bin/python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')"
+    printf '%s\n' "$shared" >"$site/shared.pth"
+    touch "$stamp"
+  fi
+  NPU_PY="$dir/bin/python"
+}
+
+# emulator: builds the emulated NPU and the kernels for it.
+emulator() {
+  say "the emulated NPU (tests/acl_emulator) and its kernels"
+  mkdir -p build/acl_emulator
+  flock build/acl_emulator/lock tests/acl_emulator/build.sh build/acl_emulator
+  (verb_kernels all)
 }
 
 # tool_python: any Python, for building without an environment.
@@ -152,20 +190,37 @@ verb_demo() {
   exec "$PY" examples/train_digits.py "$@"
 }
 
+verb_npu-demo() {
+  use_venv
+  use_go
+  install_package
+  use_npu_venv
+  [ -n "$NPU_PY" ] || die "npu-demo needs torch_npu, and SHMEM_NPU_VENV is none"
+  emulator
+  export LD_LIBRARY_PATH="$ROOT/build/acl_emulator${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" SHMEM_KERNELS="$ROOT/build/kernels"
+  exec "$NPU_PY" examples/train_digits_npu.py "$@"
+}
+
 verb_test() {
-  local torch="$TORCH" args=()
+  local torch="$TORCH" args=() sections=""
   while [ $# -gt 0 ]; do
     case "$1" in
-      --torch) torch="torch==${2:?--torch needs a version}"; args+=(--sections torch); shift 2 ;;
+      --torch) torch="torch==${2:?--torch needs a version}"; args+=(--sections torch); sections+=" torch"; shift 2 ;;
       --transport) args+=(--transport "${2:?--transport needs shm or tcp}"); shift 2 ;;
-      --quick) args+=(--quick); shift ;;
-      go | c | py | torch | kernels) args+=(--sections "$1"); shift ;;
-      *) die "test: unknown word '$1' (sections: go c py torch kernels; options: --transport --torch --quick)" ;;
+      --quick | --long) args+=("$1"); shift ;;
+      go | c | py | torch | kernels | npu) args+=(--sections "$1"); sections+=" $1"; shift ;;
+      *) die "test: unknown word '$1' (sections: go c py torch kernels npu; options: --transport --torch --quick --long)" ;;
     esac
   done
   use_venv "$torch"
   use_go
   install_package
+  case "${sections:- npu}" in
+    *npu*)
+      use_npu_venv
+      export SHMEM_NPU_PYTHON="$NPU_PY"
+      ;;
+  esac
   exec "$PY" toolchain/testrun.py "${args[@]}"
 }
 
@@ -230,7 +285,7 @@ verb="${1:---help}"
 [ $# -eq 0 ] || shift
 case "${1:-}" in -h | --help) usage; exit 0 ;; esac
 case "$verb" in
-  demo | test | lib | wheel | kernels | bench | race | asan | lint | clean) "verb_$verb" "$@" ;;
+  demo | npu-demo | test | lib | wheel | kernels | bench | race | asan | lint | clean) "verb_$verb" "$@" ;;
   -h | --help | help) usage ;;
   *) usage >&2; die "unknown verb '$verb'" ;;
 esac

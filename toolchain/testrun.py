@@ -1,6 +1,6 @@
 """Runs the test sections, shows what happens, and ends with one plain line: `N passed, N failed`.
 
-    python toolchain/testrun.py [--sections go --sections py ...] [--transport shm|tcp] [--quick]
+    python toolchain/testrun.py [--sections go --sections py ...] [--transport shm|tcp] [--quick] [--long]
 
 Called by `./build.sh test`, which prepares the environment.
 """
@@ -20,7 +20,7 @@ import xml.etree.ElementTree as xml
 from typing import Callable, Dict, List, NamedTuple, Optional
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-SECTIONS = ("go", "c", "py", "torch", "kernels")
+SECTIONS = ("go", "c", "py", "torch", "kernels", "npu")
 
 
 class Tally(NamedTuple):
@@ -81,12 +81,12 @@ def _take_event(line: str, counts: Dict[str, int], said: Dict[str, List[str]]) -
             print("".join(output)[-6000:], flush=True)
 
 
-def run_pytest(name: str, targets: List[str], env: Dict[str, str], extra: List[str]) -> Tally:
+def run_pytest(name: str, targets: List[str], env: Dict[str, str], extra: List[str], python: str = sys.executable) -> Tally:
     """One pytest run, counted from its JUnit file."""
     shown(f"{name}: {' '.join(os.path.relpath(t, ROOT) for t in targets)}")
     with tempfile.TemporaryDirectory() as folder:
         report = os.path.join(folder, "report.xml")
-        command = [sys.executable, "-m", "pytest", "--durations=5", f"--junitxml={report}", "-o", "junit_family=xunit1", *extra, *targets]
+        command = [python, "-m", "pytest", "--durations=5", f"--junitxml={report}", "-o", "junit_family=xunit1", *extra, *targets]
         began = time.monotonic()
         status = subprocess.run(command, cwd=ROOT, env={**os.environ, **env}).returncode
         seconds = time.monotonic() - began
@@ -216,7 +216,39 @@ def run_kernels(options: argparse.Namespace) -> List[Tally]:
     return [Tally("kernels", passed, failed, 0, time.monotonic() - began)]
 
 
-RUNNERS: Dict[str, Callable[[argparse.Namespace], List[Tally]]] = {"go": run_go, "c": run_c, "py": run_py, "torch": run_torch, "kernels": run_kernels}
+# The torch and core suites with the device under them. The short form is a cross-section; --long runs all of it, also in 4 processes.
+_NPU_TORCH = "test_smoke.py test_ops.py test_p2p.py test_async.py test_functional.py test_subgroups.py test_training.py test_symmetric.py".split()
+_NPU_CORE = "test_rma.py test_signals.py test_atomics.py test_collectives.py test_memory.py test_team.py".split()
+_NPU_SHORT = "not [3- and not power and not join and not unused and not static and not zero and not compiled and not pipeline and not checkpoint"
+
+
+def run_npu(options: argparse.Namespace) -> List[Tally]:
+    """The emulated NPU, torch_npu over it, and the suites with npu tensors; build.sh says which Python has torch_npu."""
+    emulator, kernels = os.path.join(ROOT, "build", "acl_emulator"), os.path.join(ROOT, "build", "kernels")
+    python = os.environ.get("SHMEM_NPU_PYTHON", "")
+    here = os.path.join(ROOT, "tests", "npu")
+    shown("the emulated NPU and its kernels")
+    os.makedirs(emulator, exist_ok=True)
+    for command in ([os.path.join(ROOT, "tests", "acl_emulator", "build.sh"), emulator], [os.path.join(ROOT, "build.sh"), "kernels", "all"]):
+        if subprocess.run(command, cwd=ROOT).returncode:
+            print(f"FAIL {' '.join(command)}", flush=True)
+            return [Tally("npu", 0, 1, 0, 0.0)]
+    env = {"ACLEMU_BUILD": emulator, "GSHMEM_KERNELS": kernels, "SHMEM_KERNELS": kernels}
+    extra = [] if options.long else ["-m", "not long"]
+    if not python:
+        print("SHMEM_NPU_VENV is none: what needs torch_npu is skipped", flush=True)
+        return [run_pytest("npu", [here], env, extra), Tally("npu torch", 0, 0, 1, 0.0)]
+    tallies = [run_pytest("npu", [here], env, extra, python)]
+    for size in ["2", "4"] if options.long else ["2"]:
+        suite = {**env, "LD_LIBRARY_PATH": emulator, "SHMEM_TEST_DEVICE": "npu", "SHMEM_TEST_SIZES": size}
+        chosen = [] if options.long else ["-k", _NPU_SHORT]
+        folder = os.path.join(ROOT, "tests", "py")
+        tallies.append(run_pytest(f"npu core {size}", [os.path.join(folder, f) for f in _NPU_CORE], suite, chosen, python))
+        tallies.append(run_pytest(f"npu torch {size}", [os.path.join(folder, "torch", f) for f in _NPU_TORCH], suite, chosen, python))
+    return tallies
+
+
+RUNNERS: Dict[str, Callable[[argparse.Namespace], List[Tally]]] = {"go": run_go, "c": run_c, "py": run_py, "torch": run_torch, "kernels": run_kernels, "npu": run_npu}
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
@@ -225,6 +257,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
     parser.add_argument("--sections", action="append", choices=SECTIONS)
     parser.add_argument("--transport", choices=("shm", "tcp"))
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--long", action="store_true")
     options = parser.parse_args(arguments)
     tallies: List[Tally] = []
     for section in options.sections or SECTIONS:

@@ -32,7 +32,7 @@ def allocate(
 
 def _device_of(world: Any) -> Any:
     if world.device is None:
-        raise UnsupportedError("this world has no device; shmem.init(device='npu') or SHMEM_DEVICE=npu gives it one (shmem.info()['device'] says why there is none)")
+        raise UnsupportedError("this world has no device: shmem.init(device='npu') or SHMEM_DEVICE=npu gives it one (shmem.info()['device'] has the reason)")
     return world.device
 
 

@@ -68,6 +68,12 @@ static inline void *osh_twin(const void *p) {
   return (void *)(uintptr_t)p;
 }
 
+/* The same for the program's first range alone, which usually is the only one: one compare on hot paths, whose slow ones use osh_twin. */
+static inline void *osh_near(const void *p) {
+  uintptr_t off = (uintptr_t)p - osh.range[0].low; /* without static data its length is 0 */
+  return (void *)(HOT_UNLIKELY(off < osh.range[0].length) ? osh.range[0].twin + off : (uintptr_t)p);
+}
+
 void osh_data_open(void);  /* Collective. Makes the program's static data symmetric, or remembers why not. */
 void osh_data_close(void); /* Gives the program its private data back, as they are now. */
 uint64_t osh_data_bytes(void);      /* what osh_data_open will take from the heap */

@@ -16,12 +16,12 @@ OSH_COLD static uint64_t slow(int op, int width, void *target, uint64_t operand,
 #define BODY(W, NAME, OP)                                                                                      \
   OSH_SHARED static uint64_t with_##NAME##W(void *target, uint64_t operand, uint64_t compare, int pe) {        \
     uint64_t old = 0;                                                                                          \
-    if (HOT_LIKELY(hot_h_atomic(osh.world, OP, W, target, operand, compare, pe, &old) == HOT_OK)) return old;  \
+    if (HOT_LIKELY(hot_h_atomic(osh.world, OP, W, osh_near(target), operand, compare, pe, &old) == HOT_OK)) return old;  \
     return slow(OP, W, target, operand, compare, pe);                                                          \
   }
 #define BODY_ALONE(W, NAME, OP)                                                                                \
   OSH_SHARED static void alone_##NAME##W(void *target, uint64_t operand, int pe) {                             \
-    if (HOT_LIKELY(hot_h_atomic(osh.world, OP, W, target, operand, 0, pe, NULL) == HOT_OK)) return;            \
+    if (HOT_LIKELY(hot_h_atomic(osh.world, OP, W, osh_near(target), operand, 0, pe, NULL) == HOT_OK)) return;            \
     osh_check("atomic", gshmem_atomic(osh.world, OP, W, osh_twin(target), operand, 0, pe, NULL));              \
   }
 #define BODIES(NAME, OP) \

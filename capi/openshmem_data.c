@@ -97,11 +97,16 @@ static int make_private(const osh_range *r) {
   return lay_over(r->low, r->length, copy, r->length);
 }
 
+static void forget_ranges(void) {
+  osh.nrange = 0;
+  memset(osh.range, 0, sizeof osh.range); /* osh_near looks at the first whatever their number is */
+}
+
 /* In a forked child: its writes must not be the parent's. */
 static void in_child(void) {
   for (uint32_t i = 0; i < osh.nrange; i++)
     if (make_private(&osh.range[i])) _exit(70); /* better no child than one that writes into its parent */
-  osh.nrange = 0;
+  forget_ranges();
 }
 
 static void watch_forks(void) { pthread_atfork(NULL, NULL, in_child); }
@@ -145,7 +150,7 @@ void osh_data_open(void) {
   const char *setting = getenv("SHMEM_STATIC_DATA");
   found f = look();
   void *twin = NULL;
-  osh.nrange = 0;
+  forget_ranges();
   int wanted = setting && *setting ? strcmp(setting, "0") != 0 : f.uses_us && !osh.joined;
   const char *unwanted = setting && *setting ? "SHMEM_STATIC_DATA is 0"
                          : osh.joined        ? "shmem_init joined a world that was already up; SHMEM_STATIC_DATA=1 asks for them all the same"
@@ -166,7 +171,7 @@ void osh_data_open(void) {
 void osh_data_close(void) {
   for (uint32_t i = 0; i < osh.nrange; i++)
     if (make_private(&osh.range[i])) osh_say("finalize", "no memory to give the program its variables back: they stay shared with the peers' view");
-  osh.nrange = 0;
+  forget_ranges();
   if (block) gshmem_block_drop(block);
   block = 0;
 }

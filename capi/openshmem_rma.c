@@ -7,12 +7,12 @@
 #include "openshmem.h"
 
 OSH_SHARED void osh_put(void *dest, const void *source, uint64_t bytes, int pe) {
-  if (HOT_LIKELY(hot_h_put(osh.world, dest, source, bytes, pe) == HOT_OK)) return;
+  if (HOT_LIKELY(hot_h_put(osh.world, osh_near(dest), source, bytes, pe) == HOT_OK)) return;
   osh_check("put", gshmem_put(osh.world, osh_twin(dest), source, bytes, pe));
 }
 
 OSH_SHARED void osh_get(void *dest, const void *source, uint64_t bytes, int pe) {
-  if (HOT_LIKELY(hot_h_get(osh.world, dest, source, bytes, pe) == HOT_OK)) return;
+  if (HOT_LIKELY(hot_h_get(osh.world, dest, osh_near(source), bytes, pe) == HOT_OK)) return;
   osh_check("get", gshmem_get(osh.world, dest, osh_twin(source), bytes, pe));
 }
 
@@ -30,11 +30,11 @@ OSH_COLD static uint64_t g_slow(const void *source, int width, int pe) {
 
 #define SINGLE(W)                                                                            \
   OSH_SHARED static void p##W(void *dest, uint64_t bits, int pe) {                           \
-    if (HOT_UNLIKELY(hot_h_p(osh.world, dest, bits, W, pe) != HOT_OK)) p_slow(dest, bits, W, pe); \
+    if (HOT_UNLIKELY(hot_h_p(osh.world, osh_near(dest), bits, W, pe) != HOT_OK)) p_slow(dest, bits, W, pe); \
   }                                                                                          \
   OSH_SHARED static uint64_t g##W(const void *source, int pe) {                              \
     uint64_t bits = 0;                                                                       \
-    return HOT_LIKELY(hot_h_g(osh.world, source, W, pe, &bits) == HOT_OK) ? bits : g_slow(source, W, pe); \
+    return HOT_LIKELY(hot_h_g(osh.world, osh_near(source), W, pe, &bits) == HOT_OK) ? bits : g_slow(source, W, pe); \
   }
 SINGLE(1)
 SINGLE(2)

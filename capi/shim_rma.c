@@ -46,6 +46,7 @@ int32_t gshmem_iget(uint64_t world, void *dst, const void *src, int64_t dst_stri
 
 int32_t gshmem_put_many(uint64_t world, void *const *dst, const void *const *src, const uint64_t *bytes, const int32_t *pe, uint64_t n, uint64_t *done_out) {
   uint64_t done = 0;
+  if (HOT_UNLIKELY(n && !(dst && src && bytes && pe))) return errtext_fail(GSHMEM_EINVAL, "put_many: one of the four arrays is NULL, and n is not 0");
   int32_t rc = hot_h_put_many(world, dst, src, bytes, pe, n, &done);
   if (rc == GSHMEM_EFORKED) return fork_refuse();
   for (; rc != HOT_OK && done < n; done++) { /* from the first piece the hot path left, one by one */
@@ -58,6 +59,7 @@ int32_t gshmem_put_many(uint64_t world, void *const *dst, const void *const *src
 
 int32_t gshmem_get_many(uint64_t world, void *const *dst, const void *const *src, const uint64_t *bytes, const int32_t *pe, uint64_t n, uint64_t *done_out) {
   uint64_t done = 0;
+  if (HOT_UNLIKELY(n && !(dst && src && bytes && pe))) return errtext_fail(GSHMEM_EINVAL, "get_many: one of the four arrays is NULL, and n is not 0");
   int32_t rc = hot_h_get_many(world, dst, src, bytes, pe, n, &done);
   if (rc == GSHMEM_EFORKED) return fork_refuse();
   for (; rc != HOT_OK && done < n; done++) {

@@ -243,7 +243,7 @@ GSHMEM_API int32_t gshmem_get(uint64_t world, void *dst, const void *src, uint64
 GSHMEM_API int32_t gshmem_put_nbi(uint64_t world, void *dst, const void *src, uint64_t bytes, int32_t pe);
 GSHMEM_API int32_t gshmem_get_nbi(uint64_t world, void *dst, const void *src, uint64_t bytes, int32_t pe);
 
-/* count elements of `elem` bytes, dst_stride/src_stride elements apart. Threads: any. Collective: no. Blocks: as put/get. */
+/* count elements of `elem` bytes, dst_stride/src_stride elements apart (dst_stride 0 only for one element). Threads: any. Collective: no. Blocks: as put/get. */
 GSHMEM_API int32_t gshmem_iput(uint64_t world, void *dst, const void *src, int64_t dst_stride, int64_t src_stride, uint64_t elem, uint64_t count, int32_t pe);
 GSHMEM_API int32_t gshmem_iget(uint64_t world, void *dst, const void *src, int64_t dst_stride, int64_t src_stride, uint64_t elem, uint64_t count, int32_t pe);
 

@@ -121,6 +121,8 @@ static int32_t strided(hot_world *w, void *dst, const void *src, int64_t dst_str
                        int32_t pe, int putting) {
   if ((uint32_t)pe >= (uint32_t)w->n) return GSHMEM_EPE;
   if (count == 0 || elem == 0) return HOT_OK;
+  /* Many elements into one place would be a loop as long as the count, which nothing bounds. */
+  if (!(putting ? src : dst) || (dst_stride == 0 && count > 1)) return GSHMEM_EINVAL;
   if (hot_elsewhere(w, putting ? src : dst)) return HOT_SLOW;
   uint8_t *peer = NULL;
   int32_t rc = putting ? strided_place(w, dst, dst_stride, elem, count, pe, &peer) : strided_place(w, src, src_stride, elem, count, pe, &peer);
@@ -149,6 +151,7 @@ int32_t hot_put_many(hot_world *w, void *const *dst, const void *const *src, con
   uint64_t i = 0;
   for (; i < n; i++) {
     uint8_t *to = hot_elsewhere(w, src[i]) ? hot_not_here(&rc) : hot_find(w, dst[i], nbytes[i], pe[i], &rc);
+    if (HOT_UNLIKELY(!src[i] && nbytes[i])) rc = GSHMEM_EINVAL;
     if (HOT_UNLIKELY(rc)) break;
     if (to) hot_move(to, src[i], nbytes[i]);
   }
@@ -162,6 +165,7 @@ int32_t hot_get_many(hot_world *w, void *const *dst, const void *const *src, con
   uint64_t i = 0;
   for (; i < n; i++) {
     const uint8_t *from = hot_elsewhere(w, dst[i]) ? hot_not_here(&rc) : hot_find(w, src[i], nbytes[i], pe[i], &rc);
+    if (HOT_UNLIKELY(!dst[i] && nbytes[i])) rc = GSHMEM_EINVAL;
     if (HOT_UNLIKELY(rc)) break;
     if (from) hot_move(dst[i], from, nbytes[i]);
   }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"goshmem/gocore/device"
+	"goshmem/gocore/status"
 )
 
 // Strided access for any mix of memory. Strides are in elements.
@@ -28,9 +29,20 @@ func (w *World) IgetAny(ctx context.Context, dst, src uintptr, ds, ss int64, ele
 	return w.strided(ctx, strided{"iget", false, src, dst, ss, ds, elem, count, pe})
 }
 
+// intoStride is the stride of the side that is written.
+func (s strided) intoStride() int64 {
+	if s.putting {
+		return s.as
+	}
+	return s.ls
+}
+
 func (w *World) strided(ctx context.Context, s strided) error {
 	if err := w.CheckStrided(s.op, s.at, s.as, s.ls, s.elem, s.count, s.pe); err != nil || s.elem == 0 || s.count == 0 {
 		return err
+	}
+	if into := s.intoStride(); into == 0 && s.count > 1 {
+		return status.New(status.InvalidArgument, s.op, "dst_stride is 0: all %d elements would go to one place; put the one that is meant", s.count)
 	}
 	x := w.device()
 	if x.symmetric(s.at, 0) && x.state != nil && s.elem <= bounceBytes {

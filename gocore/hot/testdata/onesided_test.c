@@ -131,15 +131,15 @@ static void strided(void) {
   for (unsigned i = 0; i < sizeof src; i++) src[i] = pattern(i);
   for (unsigned e = 0; e < 6; e++)
     for (int64_t ds = -3; ds <= 3; ds++) {
-      uint64_t elem = elems[e], count = 9;
+      uint64_t elem = elems[e], count = ds ? 9 : 1;
       int64_t first = ds < 0 ? -ds * 8 : 0;
       memset(there, CANARY, 1024);
       CHECK_EQ(hot_h_iput(r.h, dst + first * (int64_t)elem, src, ds, 2, elem, count, 1), HOT_OK);
-      for (uint64_t i = ds ? 0 : count - 1; i < count; i++)
+      for (uint64_t i = 0; i < count; i++)
         CHECK(!memcmp(there + (first + (int64_t)i * ds) * (int64_t)elem, src + 2 * i * elem, elem));
       unsigned touched = 0;
       for (unsigned i = 0; i < 1024; i++) touched += there[i] != CANARY;
-      CHECK(touched <= (ds ? count * elem : elem));
+      CHECK(touched <= count * elem);
       uint8_t back[1024] = {0};
       CHECK_EQ(hot_h_iget(r.h, back + 512, dst + first * (int64_t)elem, -1, ds, elem, count, 1), HOT_OK);
       for (uint64_t i = 0; ds && i < count; i++) CHECK(!memcmp(back + 512 - i * elem, src + 2 * i * elem, elem));
@@ -151,6 +151,11 @@ static void strided(void) {
   CHECK_EQ(hot_h_iput(r.h, dst, src, 1, 1, UINT64_MAX, 1, 1), GSHMEM_ENOTSYM);
   CHECK_EQ(hot_h_iput(r.h, dst, src, 1 << 17, 1, 8, 2, 1), GSHMEM_ENOTSYM);
   CHECK_EQ(hot_h_iput(r.h, NULL, NULL, 1, 1, 8, 0, 1), HOT_OK);
+  CHECK_EQ(hot_h_iput(r.h, dst, NULL, 1, 1, 8, 1, 1), GSHMEM_EINVAL);
+  CHECK_EQ(hot_h_iget(r.h, NULL, dst, 1, 1, 8, 1, 1), GSHMEM_EINVAL);
+  CHECK_EQ(hot_h_iput(r.h, dst, src, 0, 1, 8, 2, 1), GSHMEM_EINVAL);
+  CHECK_EQ(hot_h_iput(r.h, dst, src, 0, 0, 1, UINT64_MAX >> 2, 1), GSHMEM_EINVAL);
+  CHECK_EQ(hot_h_iget(r.h, src, dst, 0, 0, 1, UINT64_MAX >> 2, 1), GSHMEM_EINVAL);
   rig_end(&r);
 }
 
@@ -178,6 +183,18 @@ static void many(void) {
   bytes[50] = 8;
   CHECK_EQ(hot_h_put_many(r.h, dst, src, bytes, pe, N, &done), GSHMEM_ENOTSYM);
   CHECK_EQ(done, 50);
+  src[20] = NULL; /* is an error at that piece, not a fault */
+  bytes[20] = 8;
+  CHECK_EQ(hot_h_put_many(r.h, dst, src, bytes, pe, N, &done), GSHMEM_EINVAL);
+  CHECK_EQ(done, 20);
+  void *into[2] = {value, NULL};
+  const void *from[2] = {dst[0], dst[1]};
+  CHECK_EQ(hot_h_get_many(r.h, into, from, bytes + 7, pe, 2, &done), GSHMEM_EINVAL);
+  CHECK_EQ(done, 1);
+  dst[15] = NULL;
+  bytes[15] = 8;
+  CHECK_EQ(hot_h_put_many(r.h, dst, src, bytes, pe, N, &done), GSHMEM_ENOTSYM);
+  CHECK_EQ(done, 15);
   pe[10] = 2;
   CHECK_EQ(hot_h_put_many(r.h, dst, src, bytes, pe, N, &done), GSHMEM_EPE);
   CHECK_EQ(done, 10);

@@ -77,7 +77,8 @@ def train(epochs: int, out: str) -> None:
         right = (model.module(test_images).argmax(1) == test_labels).float().mean().item()
     if rank == 0:
         told = {"losses": losses, "accuracy": right, "step_us": statistics.median(steps[10:]) * 1e6, "steps": len(steps)}
-        told.update(device=torch_npu.npu.get_device_name(), paths=shmem.info()["python"]["torch_device_operations"], weights=str(model.module.network[1].weight.device))
+        told["device"], told["weights"] = torch_npu.npu.get_device_name(), str(model.module.network[1].weight.device)
+        told["paths"] = shmem.info()["python"]["torch_device_operations"]
         with open(out, "w", encoding="utf-8") as file:
             json.dump(told, file)
     dist.barrier()
@@ -111,7 +112,8 @@ def compare(pes: int, epochs: int) -> int:
     console = Console()
     console.print(f"[bold]Handwritten digits[/], DistributedDataParallel over backend shmem on {pes} processes, {epochs} epochs")
     console.print("[yellow]The NPU is emulated[/] (tests/acl_emulator): the real torch_npu runs, its device does not exist. Times say nothing.")
-    columns = (TextColumn("{task.description:<14}"), BarColumn(), TextColumn("epoch {task.completed}/{task.total}  loss {task.fields[loss]:.4f}"), TimeElapsedColumn())
+    epoch = TextColumn("epoch {task.completed}/{task.total}  loss {task.fields[loss]:.4f}")
+    columns = (TextColumn("{task.description:<14}"), BarColumn(), epoch, TimeElapsedColumn())
     results: Dict[str, Dict[str, Any]] = {}
     with Progress(*columns, console=console) as progress:
         for name in (KIND, "cpu"):

@@ -248,7 +248,14 @@ def run_npu(options: argparse.Namespace) -> List[Tally]:
     return tallies
 
 
-RUNNERS: Dict[str, Callable[[argparse.Namespace], List[Tally]]] = {"go": run_go, "c": run_c, "py": run_py, "torch": run_torch, "kernels": run_kernels, "npu": run_npu}
+RUNNERS: Dict[str, Callable[[argparse.Namespace], List[Tally]]] = {
+    "go": run_go,
+    "c": run_c,
+    "py": run_py,
+    "torch": run_torch,
+    "kernels": run_kernels,
+    "npu": run_npu,
+}
 
 
 def main(arguments: Optional[List[str]] = None) -> int:

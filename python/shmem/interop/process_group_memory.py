@@ -33,7 +33,7 @@ class Memory:
         if on_device and not self._is_mine(torch.device(device)):
             from .._errors import UnsupportedError
 
-            raise UnsupportedError(f"allocate_tensor: this group has no heap on {device}; ask for cpu, or set SHMEM_DEVICE=npu (or pg_options={{'device': 'npu'}})")
+            raise UnsupportedError(f"allocate_tensor: this group has no heap on {device}; SHMEM_DEVICE=npu or pg_options={{'device': 'npu'}} gives it one")
         shape = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
         return local_tensor(self._world.world, tuple(int(extent) for extent in shape), dtype, on_device=on_device)
 

@@ -11,7 +11,6 @@ import torch.distributed as dist
 
 from .. import _abi
 from .._errors import InvalidArgumentError
-from .._lib import library
 from .ops_buffers import direct, nbytes, plain
 from .process_group_memory import local_tensor
 from .tensors import as_shape

@@ -6,8 +6,9 @@ import groups
 import pytest
 import torch
 import torch.distributed as dist
-from data import DEVICE, here
 from layouts import COMPLEX, LAYOUTS, MOVED, OPERATORS, REDUCED, contiguous, defined, operator_of, reference, same, source, strided, transposed
+
+from data import DEVICE, here
 
 pytestmark = pytest.mark.core  # also over tcp
 MADE_ON = "cpu"  # values and what is expected; what is communicated goes where here() and the layouts put it

@@ -9,8 +9,9 @@ import groups
 import pytest
 import torch
 import torch.distributed as dist
-from data import blank
 from layouts import contiguous, same, source, strided
+
+from data import blank
 
 pytestmark = pytest.mark.core  # also over tcp
 

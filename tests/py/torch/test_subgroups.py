@@ -10,6 +10,7 @@ import groups
 import pytest
 import torch
 import torch.distributed as dist
+
 from data import DEVICE
 
 pytestmark = pytest.mark.core  # also over tcp

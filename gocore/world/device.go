@@ -28,6 +28,7 @@ type accelerator struct {
 	state device.State // nil where there are no kernels
 	arena *arena
 	aside device.Stream // looks at words and clears memory: never behind a kernel that waits
+	gone  bool          // somebody has reset the device; only used while it is closed
 	far   []string      // by PE: why its device memory is not mapped, "" where it is
 	near  [][]bool      // near[i][j]: i has mapped j's device memory; the same on all PEs
 
@@ -254,16 +255,21 @@ func (x *accelerator) finish(timeout time.Duration) {
 	}
 	defer stop()
 	for _, s := range append(x.busy(), device.Own, x.aside) {
-		if err := x.dev.Wait(ctx, s); err != nil {
+		err := x.dev.Wait(ctx, s)
+		if x.gone = x.gone || contextLost(err); err != nil && !x.gone {
 			x.w.logf("finalize: stream %#x of the device: %v", uintptr(s), err)
 		}
 	}
 }
 
+// contextLost says whether somebody has reset the device before the world ended, as frameworks do at exit: all that was on it is gone, and
+// there is nothing to wait for or to give back.
+func contextLost(err error) bool { return err != nil && strings.Contains(err.Error(), "context lost") }
+
 // close gives everything back, in reverse. Errors have no reader any more but the log.
 func (x *accelerator) close() {
 	note := func(what string, err error) {
-		if err != nil {
+		if x.gone = x.gone || contextLost(err); err != nil && !x.gone {
 			x.w.logf("closing the device: %s: %v", what, err)
 		}
 	}

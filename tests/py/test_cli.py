@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -56,6 +57,46 @@ def test_lines_of_two_processes_never_mix():
 def test_a_line_longer_than_any_buffer_and_one_without_an_end():
     done = run("-n", "1", sys.executable, "-c", "print('x' * 3_000_000); print('end', end='')")
     assert done.stdout == "x" * 3_000_000 + "\nend"
+
+
+def test_bursts_larger_than_any_buffer_stay_whole_lines():
+    code = "import os, time\nline = os.environ['SHMEM_RANK'].encode() * 101 + b'\\n'\nend = time.monotonic() + 1.5\n"
+    code += "while time.monotonic() < end: os.write(1, line * 500)"
+    job = subprocess.Popen([*RUN, "-n", "3", sys.executable, "-c", code], env=environment(), stdout=subprocess.PIPE)
+    assert job.stdout is not None
+    for line in job.stdout:
+        assert line[:101] == line[:1] * 101 and line[101:] == b"\n", line
+    job.stdout.close()
+    assert job.wait(timeout=30) == 0
+
+
+def test_every_byte_passes_unchanged():
+    code = "import os; os.write(1, bytes(range(256)) * 3); os.write(2, b'\\xff\\x00')"
+    done = subprocess.run([*RUN, "-n", "1", sys.executable, "-c", code], env=environment(), capture_output=True, timeout=60)
+    assert (done.stdout, done.stderr) == (bytes(range(256)) * 3, b"\xff\x00")
+
+
+def test_a_grandchild_that_holds_the_pipe_keeps_no_line_back():
+    began = time.monotonic()
+    done = run("-n", "1", "sh", "-c", "sleep 20 & printf 'no end'", timeout=15)
+    assert done.stdout == "no end" and time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize("signal_number", [2, 15])
+def test_a_reader_that_sleeps_keeps_nobody_from_ending_the_job(signal_number):
+    job = subprocess.Popen([*RUN, "-n", "2", "--grace", "0.5", "yes"], env=environment(), stdout=subprocess.PIPE)
+    time.sleep(1.5)  # long enough for the pipe to be full
+    job.send_signal(signal_number)
+    assert job.wait(timeout=10) == 128 + signal_number
+    job.stdout.close()
+
+
+def test_standard_descriptors_that_are_closed_or_full():
+    command = " ".join([*RUN, "-n", "2", "sh", "-c", "'echo out; echo err >&2; ls -l /proc/self/fd'"])
+    for closed, code in ((">&-", 0), ("2>&-", 0), ("<&- >&- 2>&-", 0), (">/dev/full", 126)):
+        done = subprocess.run(["sh", "-c", f"exec {command} {closed}"], env=environment(), capture_output=True, text=True, timeout=60)
+        assert done.returncode == code and "Traceback" not in done.stderr and not re.search(" [012] -> socket", done.stdout), (closed, done)
+    assert "cannot pass on the output" in done.stderr and "No space left" in done.stderr
 
 
 def test_few_descriptors():

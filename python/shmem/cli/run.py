@@ -16,14 +16,15 @@ import argparse
 import os
 import resource
 import secrets
-import selectors
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
-from typing import Dict, List, Optional, TextIO
+from typing import Dict, List, Optional
+
+from ._output import STDERR, STDOUT, Output, fill_standard_descriptors
 
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
@@ -73,7 +74,8 @@ class Job:
         self.failed: Optional[int] = None  # rank of the first that failed
         self.kill_at: Optional[float] = None
         self.signaled: Optional[int] = None
-        self._pipes = selectors.DefaultSelector()
+        self.doing = f"start {command[0]}"
+        self._output = Output(leave=self._nobody_reads)
 
     def start(self) -> None:
         """Starts every process with its environment; PE 0 inherits the listening socket."""
@@ -83,7 +85,8 @@ class Job:
         shared = self._environment(listener.getsockname()[1])
         try:
             for rank in range(self.options.np):
-                self._spawn(rank, shared, listener if rank == 0 else None)
+                if self.signaled is None:
+                    self._spawn(rank, shared, listener if rank == 0 else None)
         finally:
             listener.close()
 
@@ -109,30 +112,30 @@ class Job:
         if listener is not None:
             fds = [listener.fileno()]
             env["SHMEM_LISTEN_FD"] = str(listener.fileno())
-        out, err = (subprocess.PIPE if self._passes_on(sink) else None for sink in (sys.stdout, sys.stderr))
+        out, err = (subprocess.PIPE if self._passes_on(sink) else None for sink in (STDOUT, STDERR))
         process = subprocess.Popen(self.command, env=env, pass_fds=fds, stdout=out, stderr=err, stdin=None if rank == 0 else subprocess.DEVNULL)
         self.processes.append(process)
         head = f"[{rank}] ".encode() if self.options.prefix else b""
-        for pipe, sink in ((process.stdout, sys.stdout), (process.stderr, sys.stderr)):
+        for pipe, sink in ((process.stdout, STDOUT), (process.stderr, STDERR)):
             if pipe is not None:
-                os.set_blocking(pipe.fileno(), False)
-                self._pipes.register(pipe, selectors.EVENT_READ, _Lines(head, sink))
+                self._output.add(pipe, sink, head)
 
-    def _passes_on(self, sink: TextIO) -> bool:
+    def _passes_on(self, sink: int) -> bool:
         """Whether output goes through us. With too few descriptors for a pipe each it does not, unless it must."""
         few = resource.getrlimit(resource.RLIMIT_NOFILE)[0] < 2 * self.options.np + 32
-        return self.options.prefix or not (sink.isatty() or few)
+        return self.options.prefix or not (os.isatty(sink) or few)
 
     def run(self) -> int:
-        """Watches until all have ended and gives the exit status."""
+        """Starts all, watches until all have ended and gives the exit status."""
         before = {number: signal.signal(number, self._forward) for number in _FORWARDED}
         try:
+            self.start()
+            self.doing = "pass on the output of the processes, which were ended"
             while self._running():
                 self._copy_output(0.05)
                 self._look()
             self._look()
-            while self._pipes.get_map() and self._copy_output(0):
-                pass
+            self._output.finish()
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
@@ -142,20 +145,16 @@ class Job:
     def _running(self) -> bool:
         return any(process.poll() is None for process in self.processes)
 
-    def _copy_output(self, pause: float) -> bool:
-        if not self._pipes.get_map():
-            if pause:
-                self._wait_any(pause)
-            return False
-        events = self._pipes.select(pause)
-        for key, _ in events:
-            data = key.fileobj.read()  # type: ignore[union-attr]
-            if data is None:
-                continue  # a false alarm
-            key.data.write(data, last=not data)
-            if not data:
-                self._pipes.unregister(key.fileobj)
-        return bool(events)
+    def _copy_output(self, pause: float) -> None:
+        if self._output.idle():
+            self._wait_any(pause)
+        else:
+            self._output.copy(pause)
+
+    def _nobody_reads(self) -> bool:
+        """Output cannot be passed on now: looks after the processes. Told to end, and they have, their output is given up."""
+        self._look()
+        return self.signaled is not None and not self._running() and self.kill_at is not None and time.monotonic() > self.kill_at
 
     def _wait_any(self, pause: float) -> None:
         alive = [process for process in self.processes if process.poll() is None]
@@ -170,12 +169,18 @@ class Job:
             if process.poll() not in (None, 0) and self.failed is None:
                 self.failed = rank
                 if self._running():
-                    print(f"shmem-run: PE {rank} {_how(process.returncode)}; ending the others", file=sys.stderr)
                     self._end_soon()
+                    self._say(f"PE {rank} {_how(process.returncode)}; ending the others")
                 elif process.returncode < 0:
-                    print(f"shmem-run: PE {rank} {_how(process.returncode)}", file=sys.stderr)
+                    self._say(f"PE {rank} {_how(process.returncode)}")
         if self.kill_at is not None and time.monotonic() > self.kill_at:
             self._kill_all(signal.SIGKILL)
+
+    def _say(self, text: str) -> None:
+        try:
+            self._output.write(STDERR, f"shmem-run: {text}\n".encode())
+        except OSError:
+            pass  # nobody is there to be told
 
     def _end_soon(self) -> None:
         if self.kill_at is None:
@@ -197,28 +202,8 @@ class Job:
         if self.failed is not None:
             code = self.processes[self.failed].returncode
             return 128 - code if code < 0 else code
-        return 128 + self.signaled if self.signaled is not None and any(p.returncode for p in self.processes) else 0
-
-
-class _Lines:
-    """Passes on what one process writes in whole lines, behind its rank if asked. A long line is passed on in pieces."""
-
-    _LONGEST = 1 << 20
-
-    def __init__(self, head: bytes, sink: TextIO) -> None:
-        self._head = head
-        self._sink = sink
-        self._rest = b""
-
-    def write(self, data: bytes, last: bool) -> None:
-        """Takes what was read; `last` passes on a line without an end."""
-        data = self._rest + data
-        end = len(data) if last or len(data) > self._LONGEST else data.rfind(b"\n") + 1
-        whole, self._rest = data[:end], data[end:]
-        if self._head and whole:
-            whole = b"".join(self._head + line + b"\n" for line in (whole[:-1] if whole.endswith(b"\n") else whole).split(b"\n"))
-        self._sink.buffer.write(whole)
-        self._sink.flush()
+        ended_by_it = len(self.processes) < self.options.np or any(process.returncode for process in self.processes)
+        return 128 + self.signaled if self.signaled is not None and ended_by_it else 0
 
 
 def _how(code: int) -> str:
@@ -232,6 +217,7 @@ def _how(code: int) -> str:
 
 def main(arguments: Optional[List[str]] = None) -> int:
     """Runs the command; gives its exit status."""
+    fill_standard_descriptors()
     options = parser().parse_args(arguments)
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not command:
@@ -244,14 +230,11 @@ def main(arguments: Optional[List[str]] = None) -> int:
         parser().error(f"{command[0]!r} is no command that can be run")
     job = Job(options, command)
     try:
-        job.start()
         return job.run()
     except BrokenPipeError:  # whoever read our output has left, as in `shmem-run ... | head`; the processes were ended
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     except OSError as problem:
-        job._kill_all(signal.SIGKILL)
-        print(f"shmem-run: cannot start {command[0]}: {problem}", file=sys.stderr)
+        print(f"shmem-run: cannot {job.doing}: {problem}", file=sys.stderr)
         return 126
 
 

@@ -316,6 +316,77 @@ def cycles(pe):
     assert seen[-1][0] <= seen[1][0] and seen[-1][1] <= seen[1][1] + 12, seen  # Go maps a little for itself
 
 
+def team_of(pe, members, key):
+    out = ctypes.c_uint64()
+    listed = (ctypes.c_int32 * len(members))(*members)
+    pe.call("team_create", pe.handle, listed, len(members), key, int(30e9), ctypes.byref(out))
+    return out.value
+
+
+def teams(pe):
+    """Overlapping teams made and ended again and again: each has a number of its own on the device, and its kernels meet nobody else's."""
+    streams = [pe.stream(), pe.stream()]
+    pairs = [(a, b) for a in range(pe.n) for b in range(a + 1, pe.n)]
+    numbers = set()
+    for turn in range(6):
+        mine = [(pair, team_of(pe, pair if turn % 2 else pair[::-1], 100 * turn + i)) for i, pair in enumerate(pairs) if pe.me in pair]
+        index = ctypes.c_int32()
+        seen = set()
+        for _, team in mine:
+            pe.call("team_index", team, ctypes.byref(index))
+            seen.add(index.value)
+        assert len(seen) == len(mine) and min(seen) > 0, seen
+        numbers |= seen
+        work = []
+        for i, (pair, team) in enumerate(mine):
+            at, block = pe.alloc(4 * 64, team)
+            pe.store(at, struct.pack("<64i", *(1000 * turn + 10 * pe.me + k for k in range(64))))
+            pe.call("collective_on_stream", team, _abi.COLLECTIVE["ALL_REDUCE"], at, at, 64, _abi.DTYPE["I32"], SUM, -1, streams[i % 2])
+            work.append((pair, team, at, block))
+        for stream in streams:
+            pe.wait(stream)
+        for pair, team, at, block in work:
+            want = struct.pack("<64i", *(2000 * turn + 10 * sum(pair) + 2 * k for k in range(64)))
+            expect(f"turn {turn}, {pair}", pe.load(at, 256), want)
+            pe.call("block_drop", block)
+            pe.call("team_destroy", team)
+        pe.barrier()
+    assert len(numbers) < 4 * len(pairs), numbers  # they are used again
+
+
+def late(pe):
+    """The device comes up in a world that has teams already; those go on the device as well."""
+    pe.refused(UNSUPPORTED, "gshmem_device_open", "stream_wait", pe.handle, None, 0)
+    out = ctypes.c_uint64()
+    pe.call("team_split_strided", pe.team, pe.n - 1, -1, pe.n, FOREVER, ctypes.byref(out))
+    pe.call("device_open", pe.handle, f"npu:{pe.me}".encode(), 16 << 20, FOREVER)
+    pe.call("device_open", pe.handle, b"npu", 16 << 20, FOREVER)  # it has one
+    for team in (pe.team, out.value):
+        at, block = pe.alloc(64 * pe.n, team)
+        rank = pe.call("team_my_pe", team)
+        mine = pe.local(64)
+        pe.store(mine, pattern(rank, 64))
+        pe.call("collective_on_stream", team, _abi.COLLECTIVE["ALL_GATHER"], mine, at, 64, 0, 0, -1, None)
+        pe.wait()
+        expect("all_gather", pe.load(at, 64 * pe.n), b"".join(pattern(r, 64) for r in range(pe.n)))
+        pe.call("block_drop", block)
+    pe.barrier()
+
+
+def far(pe):
+    """PE 1 could not map PE 0's device memory: what needs it says so, everything else works."""
+    at, _ = pe.alloc(4096)
+    mine = pe.local(4096)
+    if pe.me == 1:
+        assert "PE 0" in pe.world.info()["device"]["not_mapped"][0]
+        pe.refused(UNSUPPORTED, "symmetric host memory", "put_on_stream", pe.handle, at, mine, 64, 0, None)
+        pe.refused(UNSUPPORTED, "symmetric host memory", "ptr", pe.handle, at, 0, ctypes.byref(ctypes.c_void_p()))
+    pe.refused(UNSUPPORTED, "collectives on host memory", "barrier_on_stream", pe.team, None)
+    pe.store(at, pattern(pe.me, 4096))
+    expect("own memory", pe.load(at, 4096), pattern(pe.me, 4096))
+    pe.barrier()
+
+
 def without_kernels(pe):
     """No library of kernels: copies move data, host functions meet, additions and collectives say what to do instead."""
     at, _ = pe.alloc(4096)

@@ -23,7 +23,7 @@ def pes(emulator, tmp_path):
         pytest.skip(f"no {LIBRARY}: ./build.sh lib makes it")
     running = []
 
-    def run(n, program, *arguments, soc="910B1", limit=90, device="npu:{pe}", **settings):
+    def run(n, program, *arguments, soc="910B1", limit=90, device="npu:{pe}", of_one={}, **settings):
         usual = {"SHMEM_KERNELS": kernel_library(soc), "SHMEM_LIBRARY": LIBRARY, "SHMEM_SIZE": n, "SHMEM_RENDEZVOUS": f"file:{tmp_path}/meet{len(running)}",
                  "SHMEM_SECRET": SECRET, "SHMEM_DEVICE_SIZE": "32m", "SHMEM_SYMMETRIC_SIZE": "64m", "SHMEM_TIMEOUT": 60,
                  "PYTHONPATH": os.pathsep.join([str(ROOT / "python"), str(HERE)])}
@@ -33,6 +33,7 @@ def pes(emulator, tmp_path):
             own = {**common, "SHMEM_RANK": str(pe)}
             if device:
                 own["SHMEM_DEVICE"] = device.format(pe=pe)
+            own.update(of_one if pe == n - 1 else {})
             words = [word.format(pe=pe, n=n) for word in arguments]
             running.append(subprocess.Popen([sys.executable, str(HERE / program), *words], env=own, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
         return collect(running[first:], limit)
@@ -69,9 +70,9 @@ def test_two_pes_on_every_chip(pes, case, soc):
     all_good(pes(2, "device_pe.py", case, soc=soc))
 
 
-@pytest.mark.parametrize("n, case", [(1, "onesided"), (1, "collectives"), (4, "streams"), (3, "collectives"), (2, "cycles"), (4, "aborts")])
+@pytest.mark.parametrize("n, case", [(1, "onesided"), (1, "collectives"), (4, "streams"), (3, "collectives"), (2, "cycles"), (4, "aborts"), (3, "teams"), (1, "late"), (3, "late")])
 def test_other_numbers_of_pes(pes, n, case):
-    all_good(pes(n, "device_pe.py", case))
+    all_good(pes(n, "device_pe.py", case, device="none" if case == "late" else "npu:{pe}"))
 
 
 @pytest.mark.parametrize("n", [2, 4])
@@ -93,6 +94,31 @@ def test_the_ascend_names_with_the_runtimes_own_streams(pes, tmp_path, n, soc):
     if n != 2 and soc != "910B1":
         pytest.skip("one number of PEs on the other chips")
     all_good(pes(n, "device_face.py", "{pe}", "{n}", str(tmp_path), soc=soc, device=""))  # the device is found, not asked for
+
+
+def test_a_device_that_was_reset_before_finalize_ends_without_words(pes, tmp_path):
+    ends = pes(2, "device_face.py", "{pe}", "{n}", str(tmp_path), "early", device="")
+    all_good(ends)
+    assert [words for _, words in ends] == ["", ""]
+
+
+@pytest.mark.parametrize("point", ["aclrtMallocPhysical:1:207001", "aclrtReserveMemAddress:1:207018", "aclrtMallocHost:1:207001", "aclrtMemsetAsync:2:507899",
+                                   "aclrtMalloc:2:207001", "aclrtCreateStream:1:207008", "aclInit:1:500000"])
+def test_trouble_of_one_pe_while_the_device_comes_up_is_an_error_on_all(pes, point):
+    ends = pes(3, "device_pe.py", "onesided", of_one={"ACLEMU_FAIL": point}, limit=30)
+    for status, words in ends:
+        assert status == 1, words
+    assert point.split(":")[0] in ends[-1][1], ends[-1][1]
+    for _, words in ends[:-1]:
+        assert "(PE 2)" in words and "could not open its device" in words, words
+
+
+def test_auto_does_without_when_one_pe_has_none(pes):
+    all_good(pes(2, "device_pe.py", "none", device="auto", of_one={"LD_LIBRARY_PATH": ""}))
+
+
+def test_a_peer_that_cannot_be_mapped_costs_what_needs_it(pes):
+    all_good(pes(2, "device_pe.py", "far", of_one={"ACLEMU_FAIL": "aclrtMemImportFromShareableHandleV2:1:507899"}))
 
 
 @pytest.mark.parametrize("device, words", [("npu:7", "device 7"), ("npu", "was not found")])

@@ -199,12 +199,13 @@ void signal_and_look(const void* p)
     if (AscendC::GetBlockIdx() == 0 && aclshmem_signal_wait_until(gshmem::at<int32_t>(a.sig), ACLSHMEM_CMP_EQ, 5) == 5) look(a);
 }
 
-// PE 0's blocks put and meet PE 1's in a barrier, which look when it was a good one.
+// PE 0's blocks put, slowly, and meet PE 1's in a barrier, which look when it was a good one.
 void meet_and_look(const void* p)
 {
     const LookArgs& a = *static_cast<const LookArgs*>(p);
     aclshmemx_set_state(reinterpret_cast<GM_ADDR>(a.state));
     const gshmem::Share s = gshmem::block_share(a.bytes, 512);
+    aclshmemx_set_mte_config(0, 64, 0); // 32 bytes at a time
     if (aclshmem_my_pe() == 0) gshmem::put_nbi<uint8_t>(a.data + s.begin, a.data + s.begin, s.size, 1);
     aclshmem_barrier_all();
     if (aclshmem_my_pe() == 1 && !aclshmemx_aborted()) look(a);

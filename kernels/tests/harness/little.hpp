@@ -48,13 +48,14 @@ inline Outcome run(Little k, bool wrong, Config c)
     return o;
 }
 
-template <AscendC::HardEvent e> void order(int id)
+// Each is reported at the caller's line.
+template <AscendC::HardEvent e> void order(int id, km::Where w = km::Where::here())
 {
-    AscendC::SetFlag<e>(id);
-    AscendC::WaitFlag<e>(id);
+    AscendC::SetFlag<e>(id, w);
+    AscendC::WaitFlag<e>(id, w);
 }
 
-// 64 bytes between GM and UB address 0, reported at the caller's line.
+// 64 bytes between GM and UB address 0.
 inline void load(uint64_t from, km::Where w = km::Where::here())
 {
     AscendC::DataCopyPad(gshmem::local<uint8_t>(0, 64), gshmem::global<uint8_t>(from), AscendC::DataCopyExtParams(1, 64, 0, 0, 0), AscendC::DataCopyPadExtParams<uint8_t>{}, w);

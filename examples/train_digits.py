@@ -16,10 +16,20 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, NamedTuple, Tuple
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-BATCH = 64
+
+
+class Load(NamedTuple):
+    """How much one step computes and sends."""
+
+    hidden: Tuple[int, int]  # widths of the two hidden layers
+    batch: int  # samples of each process
+
+
+LIGHT = Load((384, 192), 64)  # about 170,000 weights
+HEAVY = Load((1024, 768), 16)  # about a million: sending them is a good part of a step
 
 
 def digits() -> Tuple[Any, Any, Any, Any]:
@@ -35,8 +45,8 @@ def digits() -> Tuple[Any, Any, Any, Any]:
     return images[:cut], labels[:cut], images[cut:], labels[cut:]
 
 
-def network() -> Any:
-    """A small convolutional network of about 170,000 weights."""
+def network(load: Load = LIGHT) -> Any:
+    """A small convolutional network."""
     import torch
     from torch import nn
 
@@ -47,11 +57,11 @@ def network() -> Any:
         nn.ReLU(),
         nn.MaxPool2d(2),
         nn.Flatten(),
-        nn.Linear(16 * 16, 384),
+        nn.Linear(16 * 16, load.hidden[0]),
         nn.ReLU(),
-        nn.Linear(384, 192),
+        nn.Linear(*load.hidden),
         nn.ReLU(),
-        nn.Linear(192, 10),
+        nn.Linear(load.hidden[1], 10),
     )
 
 
@@ -67,7 +77,7 @@ def register_when_not_installed() -> None:
         _autoload.register()
 
 
-def train(backend: str, epochs: int, out: str) -> None:
+def train(backend: str, epochs: int, out: str, load: Load) -> None:
     """One process of one run: trains, tells its progress on standard output, and (rank 0) writes the result."""
     import torch
     import torch.distributed as dist
@@ -79,12 +89,12 @@ def train(backend: str, epochs: int, out: str) -> None:
     dist.init_process_group(backend)
     rank, size = dist.get_rank(), dist.get_world_size()
     images, labels, test_images, test_labels = digits()
-    model = DistributedDataParallel(network())
+    model = DistributedDataParallel(network(load))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     losses: List[float] = []
     steps: List[float] = []
     for epoch in range(epochs):
-        loss = one_epoch(model, optimizer, images, labels, epoch, rank, size, steps)
+        loss = one_epoch(model, optimizer, images, labels, epoch, rank, size, steps, load.batch)
         total = torch.tensor([loss])
         dist.all_reduce(total)
         losses.append(float(total) / size)
@@ -99,12 +109,14 @@ def train(backend: str, epochs: int, out: str) -> None:
     dist.destroy_process_group()
 
 
-def one_epoch(model: Any, optimizer: Any, images: Any, labels: Any, epoch: int, rank: int, size: int, steps: List[float]) -> float:
+def one_epoch(
+    model: Any, optimizer: Any, images: Any, labels: Any, epoch: int, rank: int, size: int, steps: List[float], samples: int = LIGHT.batch
+) -> float:
     """Every batch of this process once; gives the mean loss."""
     import torch
 
     order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(100 + epoch))
-    order = order[: len(order) // (BATCH * size) * BATCH * size].view(-1, size, BATCH)[:, rank]
+    order = order[: len(order) // (samples * size) * samples * size].view(-1, size, samples)[:, rank]
     total = 0.0
     for batch in order:
         before = time.perf_counter()
@@ -117,12 +129,12 @@ def one_epoch(model: Any, optimizer: Any, images: Any, labels: Any, epoch: int, 
     return total / len(order)
 
 
-def launch(backend: str, pes: int, epochs: int, advance: Any) -> Dict[str, Any]:
+def launch(backend: str, pes: int, epochs: int, advance: Any, load: Load = LIGHT) -> Dict[str, Any]:
     """Runs the processes of one backend with our launcher and follows their progress."""
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "result.json")
         command = [sys.executable, "-m", "shmem.cli.run", "-n", str(pes), sys.executable, os.path.abspath(__file__)]
-        command += ["--train", backend, "--epochs", str(epochs), "--out", out]
+        command += ["--train", backend, "--epochs", str(epochs), "--out", out] + (["--light"] if load is LIGHT else [])
         env = {**os.environ, "OMP_NUM_THREADS": "1"}
         with tempfile.TemporaryFile("w+") as errors:
             process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=errors, text=True)
@@ -176,7 +188,7 @@ def plot(results: Dict[str, Dict[str, Any]], path: str) -> None:
         file.write(f'<!doctype html><meta charset="utf-8"><title>digits over shmem and gloo</title>{svg}{title}\n')
 
 
-def compare(pes: int, epochs: int, rounds: int) -> int:
+def compare(pes: int, epochs: int, rounds: int, load: Load) -> int:
     """Runs both backends in turn, shows the table, and gives 0 when accuracy and losses are as promised."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -194,7 +206,8 @@ def compare(pes: int, epochs: int, rounds: int) -> int:
         for turn in range(rounds):
             for backend in runs:
                 task = progress.add_task(f"{backend} #{turn + 1}", total=epochs, loss=0.0)
-                runs[backend].append(launch(backend, pes, epochs, lambda said, task=task: progress.update(task, completed=said["epoch"], loss=said["loss"])))
+                follow = lambda said, task=task: progress.update(task, completed=said["epoch"], loss=said["loss"])  # noqa: E731
+                runs[backend].append(launch(backend, pes, epochs, follow, load))
     results = {name: {**made[0], "step_us": statistics.median(r["step_us"] for r in made)} for name, made in runs.items()}
     path = os.path.join(ROOT, "build", "digits.html")
     plot(results, path)
@@ -229,16 +242,18 @@ def report(console: Any, results: Dict[str, Dict[str, Any]], runs: Dict[str, Lis
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description="Trains a digit classifier over shmem and over gloo.")
-    parser.add_argument("--epochs", type=int, default=25)
+    parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--pes", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=2, help="runs of each backend, in turn")
+    parser.add_argument("--light", action="store_true", help="a smaller network and larger batches: computing is nearly all of a step")
     parser.add_argument("--train", metavar="BACKEND", help=argparse.SUPPRESS)
     parser.add_argument("--out", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    load = LIGHT if options.light else HEAVY
     if options.train:
-        train(options.train, options.epochs, options.out)
+        train(options.train, options.epochs, options.out, load)
         return 0
-    return compare(options.pes, options.epochs, options.rounds)
+    return compare(options.pes, options.epochs, options.rounds, load)
 
 
 if __name__ == "__main__":

@@ -266,8 +266,23 @@ func (x *accelerator) finish(timeout time.Duration) {
 // there is nothing to wait for or to give back.
 func contextLost(err error) bool { return err != nil && strings.Contains(err.Error(), "context lost") }
 
+// endWaits ends kernels that still wait, of whoever's streams, before their memory goes.
+func (x *accelerator) endWaits() {
+	x.mu.Lock()
+	waits := false
+	for _, t := range x.tails {
+		waits = waits || t.waits
+	}
+	x.mu.Unlock()
+	if waits {
+		x.fail(status.New(status.Finalized, "", "world %s was finalized", x.w.label))
+		x.finish(time.Second)
+	}
+}
+
 // close gives everything back, in reverse. Errors have no reader any more but the log.
 func (x *accelerator) close() {
+	x.endWaits()
 	note := func(what string, err error) {
 		if x.gone = x.gone || contextLost(err); err != nil && !x.gone {
 			x.w.logf("closing the device: %s: %v", what, err)
@@ -283,8 +298,10 @@ func (x *accelerator) close() {
 	if x.slot != 0 {
 		note("pinned memory", x.dev.FreeHost(x.slot))
 	}
-	if x.aside != 0 {
-		note("stream", x.dev.FreeStream(x.aside))
+	for _, s := range []device.Stream{x.watch.probe, x.aside} {
+		if s != 0 {
+			note("stream", x.dev.FreeStream(s))
+		}
 	}
 	if x.heap != nil {
 		note("heap", x.heap.Close())

@@ -19,7 +19,8 @@ type tail struct {
 	ops   []string // the last few names
 	waits bool     // some of them wait for peers
 	began time.Time
-	err   error // of a host function
+	since time.Time // of the oldest operation that waits and that no mark of the watch stands behind; zero: none
+	err   error     // of a host function
 }
 
 const tailNames = 8
@@ -35,6 +36,9 @@ func (x *accelerator) note(s device.Stream, op string, waits bool) {
 	}
 	t.waits = t.waits || waits
 	if waits {
+		if t.since.IsZero() {
+			t.since = time.Now()
+		}
 		x.watch.startLocked(x)
 	}
 	if t.ops = append(t.ops, op); len(t.ops) > tailNames {
@@ -113,6 +117,9 @@ func (x *accelerator) keep(s device.Stream, t *tail) {
 	defer x.mu.Unlock()
 	if later := x.tails[s]; later != nil {
 		t.ops, t.waits = append(t.ops, later.ops...), t.waits || later.waits
+		if t.since.IsZero() {
+			t.since = later.since
+		}
 	}
 	x.tails[s] = t
 }

@@ -1,16 +1,41 @@
 package world
 
-import "time"
+import (
+	"context"
+	"strings"
+	"time"
 
-// watch looks for an abort of the job while something waits on the device, because kernels cannot. Guarded by the accelerator's mu.
+	"goshmem/gocore/device"
+	"goshmem/gocore/status"
+)
+
+// watch looks after work that waits on the device, because kernels see neither an abort of the job nor the time: it runs while some of it may be
+// under way and ends when all is done. What was queued on a stream is marked, and the marks are waited for on a stream of its own, the oldest
+// first; one that is not reached within the world's timeout ends the waits of all kernels.
+//
+// Fields are guarded by the accelerator's mu, but for probe, probing and marks, which are the watching goroutine's own.
 type watch struct {
 	running bool
 	inside  int // threads in a wait
+
+	probe   device.Stream // 0 until first used
+	probing bool          // the probe stream waits for the first mark
+	marks   []watched
+}
+
+// watched is the end of some waiting work on a stream.
+type watched struct {
+	stream device.Stream
+	mark   device.Mark
+	ops    string
+	since  time.Time
 }
 
 const (
 	watchEvery  = 20 * time.Millisecond
 	watchLinger = 50 // looks for nothing before it ends
+	markAfter   = time.Second
+	probeFor    = 2 * time.Millisecond
 )
 
 func (v *watch) startLocked(x *accelerator) {
@@ -42,6 +67,8 @@ func (v *watch) loop(x *accelerator) {
 		case <-tick.C:
 			if x.w.gate.enter() {
 				_ = x.w.checkAbort() // it tells the device
+				v.mark(x)
+				v.look(x)
 				x.w.gate.exit()
 			}
 		}
@@ -53,14 +80,92 @@ func (v *watch) over(x *accelerator, idle *int) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	*idle++
-	if v.inside > 0 {
+	if v.inside > 0 || len(v.marks) > 0 {
 		*idle = 0
 	}
 	for _, t := range x.tails {
-		if t.waits {
+		if !t.since.IsZero() {
 			*idle = 0
 		}
 	}
 	v.running = *idle < watchLinger && x.w.ctx.Err() == nil
 	return !v.running
+}
+
+// mark puts a mark behind waiting work that has none and is not quite new.
+func (v *watch) mark(x *accelerator) {
+	after := markAfter
+	if x.w.timeout >= 0 {
+		after = min(after, x.w.timeout/20)
+	}
+	var fresh []watched
+	x.mu.Lock()
+	for s, t := range x.tails {
+		if !t.since.IsZero() && time.Since(t.since) >= after && x.broken == nil {
+			fresh = append(fresh, watched{stream: s, ops: strings.Join(t.ops, ", "), since: t.since})
+			t.since = time.Time{}
+		}
+	}
+	x.mu.Unlock()
+	for _, w := range fresh {
+		var err error
+		if w.mark, err = x.dev.Record(w.stream); err == nil { // a stream that is gone has nothing to wait for
+			v.marks = append(v.marks, w)
+		}
+	}
+}
+
+// look pops the marks that are reached, and ends the waits of kernels when the first one is not and its time is over.
+func (v *watch) look(x *accelerator) {
+	for len(v.marks) > 0 {
+		head := v.marks[0]
+		if !v.reached(x, head) {
+			if x.w.timeout >= 0 && time.Since(head.since) > x.w.timeout {
+				x.fail(status.New(status.Timeout, "", "%s on stream %#x waited for %v (SHMEM_TIMEOUT, or init's timeout): some PE of %s has not come, or has not signalled",
+					head.ops, uintptr(head.stream), time.Since(head.since).Round(time.Millisecond), x.w.label))
+			}
+			return
+		}
+		v.probing = false
+		v.marks = v.marks[1:]
+		if err := x.dev.FreeMark(head.mark); err != nil {
+			x.w.logf("device: a mark: %v", err)
+		}
+		v.done(x, head)
+	}
+}
+
+// reached says whether a mark is reached. It waits on a stream of its own, which waits for the mark.
+func (v *watch) reached(x *accelerator, w watched) bool {
+	if v.probe == 0 {
+		var err error
+		if v.probe, err = x.dev.NewStream(); err != nil {
+			x.w.logf("device: no stream to watch others with: %v", err)
+			return true
+		}
+	}
+	if !v.probing {
+		if x.dev.WaitFor(v.probe, w.mark) != nil {
+			return true
+		}
+		v.probing = true
+	}
+	ctx, stop := context.WithTimeout(x.w.ctx, probeFor)
+	defer stop()
+	err := x.dev.Wait(ctx, v.probe)
+	return err == nil || ctx.Err() == nil
+}
+
+// done notes that nothing waits on a stream any more, when that was its last mark.
+func (v *watch) done(x *accelerator, w watched) {
+	for _, other := range v.marks {
+		if other.stream == w.stream {
+			return
+		}
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if t := x.tails[w.stream]; t != nil && t.since.IsZero() && x.broken == nil {
+		t.waits = false
+	}
 }

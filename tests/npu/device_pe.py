@@ -294,6 +294,34 @@ def aborts(pe):
     assert time.monotonic() - began < 3
 
 
+def stalled(pe):
+    """A PE that does not come: the kernels of the other, for which nobody waits on the host, end by themselves at SHMEM_TIMEOUT."""
+    waiting = pe.stream()
+    pe.barrier()
+    if pe.me == 0:
+        began = time.monotonic()
+        pe.call("barrier_on_stream", pe.team, waiting)
+        while pe.lib.device_health(pe.handle) == OK:
+            time.sleep(0.01)
+        took = time.monotonic() - began
+        words = pe.refused(TIMEOUT, "barrier_on_stream", "device_health", pe.handle)
+        assert 2.0 < took < 2.4, (took, words)
+        pe.refused(TIMEOUT, "must not be used", "stream_wait", pe.handle, waiting, int(5e9))
+    else:
+        time.sleep(2.5)
+        assert pe.lib.device_health(pe.handle) == OK  # its own device waited for nobody
+    pe.call("stream_destroy", pe.handle, waiting)
+
+
+def left(pe):
+    """A world that ends while a kernel waits: the kernel ends first, then its memory goes."""
+    at, _ = pe.alloc(64)
+    pe.call("signal_wait_on_stream", pe.handle, at, 0, 77, None)
+    began = time.monotonic()
+    shmem.finalize(timeout=1)
+    assert time.monotonic() - began < 6
+
+
 def cycles(pe):
     """Worlds with and without a device, again and again: nothing grows."""
 
@@ -416,6 +444,8 @@ def none(pe):
 def main():
     pe = PE()
     globals()[sys.argv[1]](pe)
+    if sys.argv[1] == "left":
+        return
     if sys.argv[1] in ("killed", "aborts"):
         try:
             shmem.finalize(timeout=5)

@@ -83,6 +83,14 @@ def test_a_killed_pe_ends_the_kernels_that_wait_for_it(pes, n):
         assert status == 0 and "survived" in words, f"PE {pe} exited with {status}\n{words[-4000:]}"
 
 
+def test_kernels_that_wait_too_long_end_and_say_so(pes):
+    all_good(pes(2, "device_pe.py", "stalled", SHMEM_TIMEOUT=2))
+
+
+def test_a_world_ends_while_a_kernel_waits(pes):
+    all_good(pes(2, "device_pe.py", "left"))
+
+
 def test_without_kernels_copies_and_barriers_go_on(pes, tmp_path):
     ends = pes(2, "device_pe.py", "without_kernels", SHMEM_KERNELS=str(tmp_path))
     all_good(ends)

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from ._collectives import all_to_all as all_to_all
     from ._collectives import all_to_all_v as all_to_all_v
     from ._collectives import barrier as barrier
+    from ._collectives import barrier_on_stream as barrier_on_stream
     from ._collectives import broadcast as broadcast
     from ._collectives import gather as gather
     from ._collectives import reduce as reduce
@@ -86,6 +87,7 @@ if TYPE_CHECKING:
     from ._signals import put_signal_nbi as put_signal_nbi
     from ._signals import signal as signal
     from ._signals import test as test
+    from ._signals import wait_on_stream as wait_on_stream
     from ._signals import wait_until as wait_until
     from ._team import Team as Team
     from ._world import World as World
@@ -104,7 +106,7 @@ _SURFACE: Dict[str, str] = {
     "_atomics": "atomic_add atomic_and atomic_compare_swap atomic_fetch atomic_fetch_add atomic_fetch_and atomic_fetch_inc atomic_fetch_or "
     "atomic_fetch_xor atomic_inc atomic_or atomic_set atomic_swap atomic_xor",
     "_bootstrap": "unique_id",
-    "_collectives": "all_gather all_gather_v all_reduce all_to_all all_to_all_v barrier broadcast gather reduce reduce_scatter scatter sync",
+    "_collectives": "all_gather all_gather_v all_reduce all_to_all all_to_all_v barrier barrier_on_stream broadcast gather reduce reduce_scatter scatter sync",
     "_errors": "AbortedError AlignmentError AsymmetricAllocationError AuthenticationError CallError CanceledError ConfigError FinalizedError "
     "ForkedError HeapExhaustedError InternalError InvalidArgumentError InvalidPEError LibraryError MismatchError NotInitializedError "
     "NotSymmetricError ObjectError OutOfMemoryError PeerDeadError PeerError PeerLeftError PeerUnreachableError PoisonedError ProcessError "
@@ -113,7 +115,7 @@ _SURFACE: Dict[str, str] = {
     "_messages": "Message irecv isend recv send",
     "_requests": "Request",
     "_rma": "Pieces fence g get get_many get_nbi iget iput p put put_many put_nbi quiet",
-    "_signals": "put_signal put_signal_nbi signal test wait_until",
+    "_signals": "put_signal put_signal_nbi signal test wait_on_stream wait_until",
     "_team": "Team",
     "_world": "World abort current finalize heap_stats info init is_initialized my_pe n_pes",
 }

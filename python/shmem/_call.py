@@ -49,17 +49,21 @@ def finish(request: int, operation: Optional[str] = None, words: int = 0) -> Lis
 
     An exception out of a signal handler (Ctrl-C) gives the operation up.
     """
-    lib = library()
-    wait = lib.request_wait
+    release = library().request_release
     try:
-        status = _PENDING
-        while status == _PENDING:
-            status = wait(request, SLICE_NS)
-        if status < 0:
-            fail(status, operation)
-        return results(request, words) if words else []
+        return _finish(request, operation, words)
     finally:
-        lib.request_release(request)
+        release(request)
+
+
+def _finish(request: int, operation: Optional[str], words: int) -> List[int]:
+    wait = library().request_wait
+    status = _PENDING
+    while status == _PENDING:
+        status = wait(request, SLICE_NS)
+    if status < 0:
+        fail(status, operation)
+    return results(request, words) if words else []
 
 
 def results(request: int, words: int) -> List[int]:
@@ -72,13 +76,21 @@ def results(request: int, words: int) -> List[int]:
 def start(function: Callable[..., int], arguments: Tuple[Any, ...], words: int = 0, operation: Optional[str] = None) -> List[int]:
     """Runs a *_start function (its last two arguments, slice_ns and request_out, are supplied here) to its end."""
     request = _Word()
-    status = function(*arguments, SLICE_NS, _byref(request))
-    if status < 0:
+    release = library().request_release
+    try:  # a signal handler may raise as soon as the function, which waits for a slice, has returned
+        status = function(*arguments, SLICE_NS, _byref(request))
+        if status < 0:
+            fail(status, operation)
+        return _finish(request.value, operation, words) if status or words else []
+    finally:
         if request.value:
-            library().request_release(request.value)
-        fail(status, operation)
-    if status == 0 and not words:
-        if request.value:
-            library().request_release(request.value)
-        return []
-    return finish(request.value, operation, words)
+            release(request.value)
+
+
+def left(request: Any) -> None:
+    """Gives up what a start function began when a signal handler raised before the start's answer was looked at.
+
+    `request` is the word for its handle. What was released before is not found any more, which is fine.
+    """
+    if request.value:
+        library().request_release(request.value)

@@ -15,7 +15,7 @@ from . import _abi, _call
 from ._far import FAR
 from ._lib import library
 
-_ON_DEVICE = _abi.MEMORY["MEMORY_ON_DEVICE"]
+_SYMMETRIC = _abi.MEMORY["MEMORY_DEVICE"]
 
 
 class Device:
@@ -48,6 +48,10 @@ class Device:
         for stream in streams:
             _call.start(library().stream_wait_start, (self.handle, stream or None, _call.timeout_ns(timeout)), 0, operation)
 
+    def finish(self, operation: str) -> None:
+        """Waits for what the host started on the device, which runs on the library's own stream. Blocks."""
+        _call.start(library().stream_wait_start, (self.handle, None, _abi.DEFAULT_TIMEOUT), 0, operation)
+
     def synchronize(self) -> None:
         """Waits for everything on the device, before memory that it may use changes hands. Blocks."""
         if "torch_npu" in sys.modules:
@@ -56,7 +60,7 @@ class Device:
     def is_symmetric(self, address: Any) -> bool:
         """Whether an address is in the symmetric heap on the device."""
         kind = ctypes.c_int32()
-        return library().kind_of(self.handle, address, ctypes.byref(kind)) >= 0 and kind.value == _ON_DEVICE
+        return library().kind_of(self.handle, address, ctypes.byref(kind)) >= 0 and kind.value == _SYMMETRIC
 
 
 class DeviceCalls:
@@ -101,7 +105,9 @@ class DeviceCalls:
 
         def settled(*arguments: Any) -> int:
             self._device.settle(name)
-            return int(function(*arguments))
+            status = int(function(*arguments))
+            self._device.finish(name)
+            return status
 
         setattr(self, name, settled)
         return settled

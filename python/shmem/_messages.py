@@ -32,9 +32,13 @@ def _send(t: Any, dst: int, tag: int, team: Optional[Team], timeout: Optional[fl
     members = resolve(team)
     here = _operand.source(t, "t")
     request = ctypes.c_uint64()
-    status = library().send(
-        members.handle, here.address, here.nbytes, dst, _check_tag(tag, "send"), flags, _call.timeout_ns(timeout), slice_ns, ctypes.byref(request)
-    )
+    try:
+        status = library().send(
+            members.handle, here.address, here.nbytes, dst, _check_tag(tag, "send"), flags, _call.timeout_ns(timeout), slice_ns, ctypes.byref(request)
+        )
+    except BaseException:
+        _call.left(request)
+        raise
     return status, request.value, (here, members)
 
 
@@ -64,17 +68,21 @@ def _recv(out: Any, src: Optional[int], tag: Optional[int], team: Optional[Team]
     members = resolve(team)
     target = _operand.target(out, "out")
     request = ctypes.c_uint64()
-    status = library().recv(
-        members.handle,
-        target.address,
-        target.nbytes,
-        _abi.ANY_SOURCE if src is None else src,
-        _check_tag(tag, "recv"),
-        flags,
-        _call.timeout_ns(timeout),
-        slice_ns,
-        ctypes.byref(request),
-    )
+    try:
+        status = library().recv(
+            members.handle,
+            target.address,
+            target.nbytes,
+            _abi.ANY_SOURCE if src is None else src,
+            _check_tag(tag, "recv"),
+            flags,
+            _call.timeout_ns(timeout),
+            slice_ns,
+            ctypes.byref(request),
+        )
+    except BaseException:
+        _call.left(request)
+        raise
     return status, request.value, (target, members)
 
 

@@ -338,8 +338,11 @@ def g(src: Any, pe: int, *, index: int = 0, world: Optional[World] = None) -> An
 
 
 def fence(*, world: Optional[World] = None) -> None:
-    """Orders this PE's puts before it before those after it, per target. Any thread; does not block."""
-    _call.check(library().fence(_resolve(world).handle), "fence")
+    """Orders this PE's puts before it before those after it, per target. Any thread; does not block (with a device: for its streams)."""
+    where = _resolve(world)
+    if where.device is not None:
+        where.device.settle("fence")
+    _call.check(library().fence(where.handle), "fence")
 
 
 def quiet(*, timeout: Optional[float] = None, world: Optional[World] = None) -> None:

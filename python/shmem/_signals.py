@@ -6,7 +6,7 @@ import ctypes
 from typing import Any, Optional
 
 from . import _abi, _call, _operand
-from ._errors import InvalidArgumentError
+from ._errors import InvalidArgumentError, UnsupportedError
 from ._lib import library
 from ._rma import _resolve, element, from_bits, to_bits
 from ._world import World
@@ -24,11 +24,15 @@ _WHOLE = _SIGNED | {_abi.DTYPE[name] for name in ("U8", "U16", "U32", "U64", "BO
 _U64 = (1 << 64) - 1
 
 
-def _signal_word(signal: Any, index: int) -> int:
+def _signal_word(where: World, signal: Any, index: int) -> "tuple[int, bool]":
+    """The address of a signal, and whether it is one of streams: 4 bytes of device memory."""
     operand, address = element(signal, index, "signal")
+    if operand.itemsize == 4 and operand.code in _WHOLE and where.device is not None and where.device.is_symmetric(address):
+        return address, True
     if operand.itemsize != 8:
-        raise InvalidArgumentError(f"signal has elements of {operand.itemsize} bytes ({operand.name}); a signal is an 8-byte integer")
-    return address
+        there = " (on an npu also one of 4 bytes)" if where.device is not None else ""
+        raise InvalidArgumentError(f"signal has elements of {operand.itemsize} bytes ({operand.name}); a signal is an 8-byte integer{there}")
+    return address, False
 
 
 def _how(op: str) -> int:
@@ -41,9 +45,25 @@ def _how(op: str) -> int:
 def _send(name: str, dst: Any, src: Any, signal: Any, value: int, pe: int, op: str, index: int, world: Optional[World]) -> None:
     there, here = _operand.symmetric(dst, "dst"), _operand.source(src, "src")
     _operand.same_size(there, here, name)
-    word = _signal_word(signal, index)
     where = _resolve(world)
+    word, streamed = _signal_word(where, signal, index)
+    if streamed:
+        _send_on_stream(name, where, there.address or word, here.address or word, here.nbytes, word, value, op, pe)
+        return
     status = getattr(where.calls, name)(where.handle, there.address or word, here.address or word, here.nbytes, word, value & _U64, _how(op), pe)
+    if status < 0:
+        _call.fail(status, name)
+
+
+def _send_on_stream(name: str, where: World, dst: int, src: int, nbytes: int, word: int, value: int, op: str, pe: int) -> None:
+    """A put_signal in the order of torch_npu's current stream: the signal is 4 bytes on the device."""
+    device = where.device
+    if nbytes and not device.is_symmetric(dst):
+        raise InvalidArgumentError(f"{name}: a 4-byte signal on the npu goes with a dst on the npu; use an 8-byte signal for host memory")
+    stream = device.stream()
+    signed = ctypes.c_int32(value & 0xFFFFFFFF).value
+    status = library().put_signal_on_stream(where.handle, dst, src, nbytes, word, signed, _how(op), pe, stream or None)
+    device.queued(stream)
     if status < 0:
         _call.fail(status, name)
 
@@ -65,8 +85,11 @@ def put_signal_nbi(dst: Any, src: Any, signal: Any, value: int, pe: int, *, op: 
 
 def signal(word: Any, value: int, pe: int, *, op: str = "set", index: int = 0, world: Optional[World] = None) -> None:
     """Sets or adds to a signal at a PE with no data, after the puts before it. Any thread; does not wait for the answer."""
-    address = _signal_word(word, index)
     where = _resolve(world)
+    address, streamed = _signal_word(where, word, index)
+    if streamed:
+        _send_on_stream("signal", where, address, address, 0, address, value, op, pe)
+        return
     status = where.calls.put_signal(where.handle, address, address, 0, address, value & _U64, _how(op), pe)
     if status < 0:
         _call.fail(status, "signal")
@@ -79,10 +102,12 @@ def _compare(op: str) -> int:
         raise InvalidArgumentError(f"comparison is {op!r}; give one of {' '.join(_COMPARE)}") from None
 
 
-def _whole(word: Any, index: int, name: str) -> Any:
+def _whole(where: World, word: Any, index: int, name: str) -> Any:
     operand, address = element(word, index, "word")
     if operand.code not in _WHOLE:
         raise InvalidArgumentError(f"{name}: word is {operand.name}; waiting compares integers of 1, 2, 4 or 8 bytes")
+    if where.device is not None and where.device.is_symmetric(address):
+        where.device.settle(name)  # what the program did to the word before may still be on a stream
     return operand, address
 
 
@@ -91,9 +116,10 @@ def wait_until(word: Any, op: str, value: int, *, index: int = 0, timeout: Optio
 
     Any thread; blocks up to timeout; Ctrl-C leaves it.
     """
-    operand, address = _whole(word, index, "wait_until")
+    where = _resolve(world)
+    operand, address = _whole(where, word, index, "wait_until")
     arguments = (
-        _resolve(world).handle,
+        where.handle,
         address,
         operand.itemsize,
         int(operand.code in _SIGNED),
@@ -105,12 +131,31 @@ def wait_until(word: Any, op: str, value: int, *, index: int = 0, timeout: Optio
     return from_bits(seen, operand)
 
 
+def wait_on_stream(word: Any, op: str, value: int, *, index: int = 0, world: Optional[World] = None) -> None:
+    """Makes torch_npu's current stream wait until my own element, an int32 on the npu, compares with a value.
+
+    Any thread; does not block. The death of a peer ends the wait: the next quiet, barrier or collective raises.
+    """
+    where = _resolve(world)
+    operand, address = element(word, index, "word")
+    if where.device is None or not where.device.is_symmetric(address):
+        raise UnsupportedError("wait_on_stream: the word must be a symmetric npu tensor (shmem.zeros(..., device='npu')); wait_until waits for any word")
+    if operand.code != _abi.DTYPE["I32"]:
+        raise InvalidArgumentError(f"wait_on_stream: word is {operand.name}; streams wait for int32")
+    stream = where.device.stream()
+    status = library().signal_wait_on_stream(where.handle, address, _compare(op), value, stream or None)
+    where.device.queued(stream)
+    if status < 0:
+        _call.fail(status, "wait_on_stream")
+
+
 def test(word: Any, op: str, value: int, *, index: int = 0, world: Optional[World] = None) -> bool:
-    """Whether my own element compares with a value now. Any thread; does not block."""
-    operand, address = _whole(word, index, "test")
+    """Whether my own element compares with a value now. Any thread; does not block (on an npu: for the current stream)."""
+    where = _resolve(world)
+    operand, address = _whole(where, word, index, "test")
     out = ctypes.c_int32()
     status = library().test(
-        _resolve(world).handle,
+        where.handle,
         address,
         operand.itemsize,
         int(operand.code in _SIGNED),

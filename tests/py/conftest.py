@@ -32,6 +32,20 @@ def pytest_report_header(config: pytest.Config) -> str:
     return f"shmem: SHMEM_TEST_SEED={seed()} SHMEM_TRANSPORT={os.environ.get('SHMEM_TRANSPORT', 'shm')}"
 
 
+def pytest_configure(config):
+    """Markers."""
+    config.addinivalue_line("markers", "host: about host memory, other backends, or what the emulated npu lacks; left out with SHMEM_TEST_DEVICE=npu")
+
+
+def pytest_collection_modifyitems(config, items):
+    """On a device, what is about host memory is not counted as tested."""
+    if os.environ.get("SHMEM_TEST_DEVICE", "cpu") == "cpu":
+        return
+    left_out = [item for item in items if item.get_closest_marker("host")]
+    items[:] = [item for item in items if not item.get_closest_marker("host")]
+    config.hook.pytest_deselected(items=left_out)
+
+
 def sizes() -> list:
     """The PE counts of this session: SHMEM_TEST_SIZES, else 1, 2, 3 and one of 5 and 8."""
     said = os.environ.get("SHMEM_TEST_SIZES")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import functools
 import importlib.util
 import os
 import pickle
@@ -49,7 +50,11 @@ class Runner:
         """Comes up."""
         import shmem
 
-        shmem.init(self.me, self.n, uid=uid, heap=heap, timeout=60)
+        more = {}
+        if self.device != "cpu":
+            self.place(self.device)
+            more = {"device": self.device, "device_heap": heap}
+        shmem.init(self.me, self.n, uid=uid, heap=heap, timeout=60, **more)
 
     def do_finalize(self, timeout: float) -> None:
         """Leaves."""
@@ -74,8 +79,14 @@ class Runner:
             import torch
             import torch_npu
 
+            import shmem
+
             torch_npu.npu.set_device(self.me)
             torch.set_default_device(device)
+            for name in ("empty", "zeros", "ones", "full"):
+                made = getattr(shmem, name)
+                if not isinstance(made, functools.partial):
+                    setattr(shmem, name, functools.partial(made, device=device))
 
     def module(self, name: str, path: Optional[str]) -> Any:
         """Imports a test file once, under the name that it has in the parent."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import signal
 import time
 
+import pytest
+
 from processes import Script
 
 OPERATIONS = """
@@ -81,3 +83,51 @@ def wait_for(path, process=None):
     while not path.exists() and (process is None or process.poll() is None):
         assert time.monotonic() < end, path
         time.sleep(0.01)
+
+
+AT_ONCE = """
+    import ctypes
+    w = up()
+    class Left(Exception): pass
+    def leave(number, frame): raise Left
+    signal.signal(signal.SIGALRM, leave)
+    names = ["barrier", "sync", "all_reduce", "broadcast", "recv", "wait_until"]
+    teams = {name: shmem.Team.create([0, 1], key=i) for i, name in enumerate(names)}
+    word = shmem.buffer(8, format="q")
+    large = shmem.buffer(1 << 20)
+    shmem.barrier()
+    def calls(name):
+        t = teams[name]
+        return {"barrier": lambda: shmem.barrier(team=t), "sync": lambda: shmem.sync(team=t), "broadcast": lambda: shmem.broadcast(large, 1, team=t),
+                "all_reduce": lambda: shmem.all_reduce(large, team=t), "recv": lambda: shmem.recv(bytearray(8), 1, team=t),
+                "wait_until": lambda: shmem.wait_until(word, "==", 1)}[name]
+    for name in names if ME == 0 else ():
+        signal.setitimer(signal.ITIMER_REAL, 0.02)  # long before the first slice is over
+        began = time.monotonic()
+        try: calls(name)()
+        except Left: pass
+        else: raise SystemExit(f"{name} ended though nobody came")
+        took = time.monotonic() - began
+        assert 0.015 < took < 0.5, (name, took)
+    if ME == 0: touch("left")
+    until("left")
+    for name in names[:4]:
+        began = time.monotonic()
+        try: shmem.all_reduce(memoryview(large.data)[:1000], team=teams[name], timeout=20)
+        except shmem.ShmemError as error: assert not isinstance(error, shmem.TimeoutError), (name, error)
+        else: raise SystemExit(f"{name}: its team still works though an operation was given up after the arrival")
+        assert time.monotonic() - began < 5, name
+    if ME == 1: shmem.send(b"12345678", 0, team=teams["recv"])
+    else:
+        got = bytearray(8)
+        shmem.recv(got, 1, team=teams["recv"])
+        assert bytes(got) == b"12345678", got
+    shmem.barrier(timeout=20)
+    w.finalize()
+"""
+
+
+@pytest.mark.parametrize("transport", ["auto", "tcp"])
+def test_a_signal_in_the_first_slice_leaves_nothing_running(tmp_path, transport):
+    with Script(2, AT_ONCE, tmp_path, {"SHMEM_TRANSPORT": transport}) as job:
+        job.good()

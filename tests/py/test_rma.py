@@ -66,6 +66,7 @@ def put_dtypes(ctx):
         shmem.barrier()
 
 
+@pytest.mark.host
 def test_put_every_dtype(pair):
     pair.run(put_dtypes)
 
@@ -102,6 +103,7 @@ def layouts(ctx):
     assert bool((t == left(ctx)).all())
 
 
+@pytest.mark.host
 def test_any_layout_as_source(trio):
     trio.run(layouts)
 
@@ -233,7 +235,7 @@ def test_nonblocking_and_quiet(pool):
 def many(ctx):
     t = shmem.zeros(1000, 8, dtype=torch.uint8)
     src = pattern(8000, ctx.me).view(1000, 8)
-    order = torch.randperm(1000, generator=torch.Generator().manual_seed(ctx.me))
+    order = torch.randperm(1000, generator=torch.Generator("cpu").manual_seed(ctx.me), device="cpu")
     pieces = shmem.Pieces([(t[i], src[i], right(ctx)) for i in order.tolist()])
     assert len(pieces) == 1000
     pieces.put()

@@ -48,6 +48,7 @@ def adds(ctx):
     shmem.barrier()
 
 
+@pytest.mark.host
 def test_signals_add_up(pool):
     pool.run(adds)
 

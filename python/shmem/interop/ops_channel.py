@@ -14,6 +14,7 @@ from typing import Any, Deque, Dict, List, Optional, Sequence
 import torch
 
 from .. import _abi
+from .._call import left
 from .._errors import AbortedError, FinalizedError
 from .._lib import library
 from .ops_buffers import Copies, carry_out
@@ -108,22 +109,26 @@ class Channel:
         self.sequence += 1
         request = _Word()
         flags, slice_ns = (0, SLICE_NS) if sync else (_QUEUED, 0)
-        status = self.collective(
-            self.team,
-            what,
-            source.data_ptr() if source is not None else None,
-            target.data_ptr() if target is not None else None,
-            count,
-            dtype,
-            operator,
-            root,
-            scale,
-            counts,
-            flags,
-            timeout_ns,
-            slice_ns,
-            _byref(request),
-        )
+        try:
+            status = self.collective(
+                self.team,
+                what,
+                source.data_ptr() if source is not None else None,
+                target.data_ptr() if target is not None else None,
+                count,
+                dtype,
+                operator,
+                root,
+                scale,
+                counts,
+                flags,
+                timeout_ns,
+                slice_ns,
+                _byref(request),
+            )
+        except BaseException:  # a signal handler's
+            left(request)
+            raise
         held = (source, target, counts, keep)
         return self._started(status, request.value, NAMES[what], sync, held, after, result)
 
@@ -140,9 +145,13 @@ class Channel:
         at = tensor.data_ptr()
         limit = _DEFAULT_ if timeout < _ZERO else nanoseconds(timeout)
         count = tensor.numel()
-        status = self.collective(self._team, _ALL_REDUCE, at, at, count, dtype, operator, _NO_ROOT, _NO_SCALE, _NULL, _HERE, limit, _SLICE, _byref(request))
-        if status:
-            self._end_here(status, request.value, "all_reduce")
+        try:
+            status = self.collective(self._team, _ALL_REDUCE, at, at, count, dtype, operator, _NO_ROOT, _NO_SCALE, _NULL, _HERE, limit, _SLICE, _byref(request))
+            if status:
+                self._end_here(status, request.value, "all_reduce")
+        except BaseException:
+            left(request)
+            raise
         done = FinishedWork()
         done._result = result
         return done
@@ -154,9 +163,15 @@ class Channel:
         self.sequence += 1
         request = _Word()
         limit = _DEFAULT_ if timeout < _ZERO else nanoseconds(timeout)
-        status = self.collective(self._team, _BARRIER, _NULL, _NULL, _NO_COUNT, _NONE, _NONE, _NO_ROOT, _NO_SCALE, _NULL, _HERE, limit, _SLICE, _byref(request))
-        if status:
-            self._end_here(status, request.value, "barrier")
+        try:
+            status = self.collective(
+                self._team, _BARRIER, _NULL, _NULL, _NO_COUNT, _NONE, _NONE, _NO_ROOT, _NO_SCALE, _NULL, _HERE, limit, _SLICE, _byref(request)
+            )
+            if status:
+                self._end_here(status, request.value, "barrier")
+        except BaseException:
+            left(request)
+            raise
         return FinishedWork()
 
     def _end_here(self, status: int, request: int, name: str) -> None:
@@ -228,7 +243,11 @@ class Channel:
         request = _Word()
         size = tensor.numel() * tensor.element_size()
         flags, slice_ns = (0, SLICE_NS) if sync else (_QUEUED, 0)
-        status = function(self.team, tensor.data_ptr(), size, peer, tag, flags, _DEFAULT, slice_ns, _byref(request))
+        try:
+            status = function(self.team, tensor.data_ptr(), size, peer, tag, flags, _DEFAULT, slice_ns, _byref(request))
+        except BaseException:
+            left(request)
+            raise
         if status < 0:
             raise error_of(status, name)
         if not receive:

@@ -14,6 +14,10 @@ import torch
 
 from .._errors import UnsupportedError
 from . import npu
+from . import npu_collectives as kernels
+from . import ops_channel as codes
+from . import ops_types as types
+from .ops_buffers import nbytes
 from .ops_channel import Channel
 from .ops_exchange import Exchanges
 from .ops_sync import is_blocking_message, is_sync
@@ -39,6 +43,9 @@ class DeviceExchanges(Exchanges):
     _host: Optional[HostSide] = None
     _down: Any = None
     _up: Any = None
+    _lane: Any = None
+    _numbered: Optional[bool] = None
+    _world: Any
 
     def _prepare(self, device: torch.device) -> HostSide:
         """The channel's streams, courier and host side, made at the first device operation."""
@@ -89,6 +96,36 @@ class DeviceExchanges(Exchanges):
         done._source = inner.source_rank()
         return self._channel.gave(done)
 
+    def _by_kernels(
+        self, what: int, inside: torch.Tensor, outside: torch.Tensor, count: int, sync: bool, *, dtype: int = 0, operator: int = 0, root: int = 0
+    ) -> Optional[Work]:
+        """Queues a collective for the device's kernels where the tensors allow it; None when it must go through host memory."""
+        world, channel = self._world.world, self._channel
+        if not kernels.fits(world, what, inside, outside, dtype, operator):
+            return None
+        channel._check_open()
+        if self._numbered is None:
+            self._numbered = kernels.numbered(channel.team)
+        if not self._numbered:
+            return None
+        channel.sequence += 1
+        channel.paths["kernels"] = channel.paths.get("kernels", 0) + 1
+
+        def begin() -> None:
+            kernels.queue(world, channel.team, what, inside, outside, count, dtype, operator, root)
+
+        self._lane = self._lane or kernels.Lane(world)
+        return channel.gave(self._lane.run(sync, (inside, outside), begin, (outside,)))
+
+    def _reduced_by_kernels(self, what: int, inside: torch.Tensor, outside: torch.Tensor, opts: Any, sync: bool) -> Optional[Work]:
+        """The same for a reduction; `opts` has torch's operator."""
+        if self._world.world.device is None or inside.dtype is not outside.dtype:
+            return None
+        found = types.known_codes(inside.dtype, int(opts.reduceOp.op) if opts is not None else 0)
+        if found is None:
+            return None
+        return self._by_kernels(what, inside, outside, outside.numel(), sync, dtype=found[0], operator=found[1])
+
     # ---- reductions ------------------------------------------------------------------------------------------------------
 
     def allreduce(self, tensors: _Tensors, opts: Any = None) -> Work:
@@ -99,6 +136,10 @@ class DeviceExchanges(Exchanges):
             return super().allreduce(tensors, opts)
         if any(tensor.layout is not torch.strided for tensor in tensors):
             return self._allreduce_sparse_device(tensors, opts)
+        if len(tensors) == 1:
+            work = self._reduced_by_kernels(codes.ALL_REDUCE, tensors[0], tensors[0], opts, is_sync(opts))
+            if work is not None:
+                return work
 
         def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
             hosts = [stage.update(tensor) for tensor in tensors]
@@ -158,7 +199,12 @@ class DeviceExchanges(Exchanges):
 
     def reduce_scatter_single(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None) -> Work:
         """Reduces a tensor of size * n, rank i keeps the i-th part. Collective. Blocks: until done unless asyncOp."""
-        return self._one_each("reduce_scatter_single", [output], [input], opts, is_sync(opts))
+        sync = is_sync(opts)
+        if input.numel() == output.numel() * self._channel.size:
+            work = self._reduced_by_kernels(codes.REDUCE_SCATTER, input, output, opts, sync)
+            if work is not None:
+                return work
+        return self._one_each("reduce_scatter_single", [output], [input], opts, sync)
 
     _reduce_scatter_base = reduce_scatter_single
 
@@ -199,6 +245,11 @@ class DeviceExchanges(Exchanges):
         device = npu.device_of(tensors)
         if device is None:
             return super().broadcast(tensors, opts)
+        if 0 <= opts.rootRank < self._channel.size:
+            tensor = tensors[opts.rootTensor]
+            work = self._by_kernels(codes.BROADCAST, tensor, tensor, nbytes(tensor), is_sync(opts), root=opts.rootRank)
+            if work is not None:
+                return work
 
         def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
             mine = stage.read if opts.rootRank == self._channel.rank else stage.write
@@ -221,7 +272,12 @@ class DeviceExchanges(Exchanges):
 
     def all_gather_single(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None) -> Work:
         """Gives every rank everybody's tensor, end to end in one. Collective. Blocks: until done unless asyncOp."""
-        return self._one_each("all_gather_single", [output], [input], opts, is_sync(opts))
+        sync = is_sync(opts)
+        if input.dtype is output.dtype and output.numel() == input.numel() * self._channel.size:
+            work = self._by_kernels(codes.ALL_GATHER, input, output, nbytes(input), sync)
+            if work is not None:
+                return work
+        return self._one_each("all_gather_single", [output], [input], opts, sync)
 
     _allgather_base = all_gather_single
 
@@ -285,6 +341,11 @@ class DeviceExchanges(Exchanges):
         device = npu.device_of([output, input])
         if device is None:
             return super().all_to_all_single(output, input, output_splits, input_splits, opts)
+        even = not len(output_splits) and not len(input_splits) and input.numel() == output.numel() and input.dtype is output.dtype
+        if even and input.dim() and input.size(0) % self._channel.size == 0 and input is not output:
+            work = self._by_kernels(codes.ALL_TO_ALL, input, output, nbytes(input) // self._channel.size, is_sync(opts))
+            if work is not None:
+                return work
 
         def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
             target, source = stage.write(output), stage.read(input)

@@ -9,7 +9,7 @@ from typing import Any, List, Sequence
 
 import torch
 
-from .. import _abi
+from .. import _abi, _call
 from .._errors import InvalidArgumentError, PeerError, TimeoutError
 from .._lib import library
 from . import ops_channel as channel
@@ -176,7 +176,11 @@ class Exchanges(Collectives):
         request = ctypes.c_uint64()
         left = max(1, int((deadline - time.monotonic()) * 1e9))
         tag = _MONITOR_TAG + self._monitored
-        status = function(self._channel.team, token, 1, rank, tag, 0, left, min(left, 50_000_000), ctypes.byref(request))
+        try:
+            status = function(self._channel.team, token, 1, rank, tag, 0, left, min(left, 50_000_000), ctypes.byref(request))
+        except BaseException:
+            _call.left(request)
+            raise
         if status < 0:
             raise channel.error_of(status, "monitored_barrier")
         if request.value:

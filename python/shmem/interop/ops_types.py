@@ -42,6 +42,14 @@ def reduction(dtype: torch.dtype, operator: int) -> Tuple[int, int]:
     return found if found is not None else _learn(dtype, operator)
 
 
+def known_codes(dtype: torch.dtype, operator: int) -> Optional[Tuple[int, int]]:
+    """reduction() without raising: None for a pair that the core does not reduce."""
+    try:
+        return reduction(dtype, operator)
+    except UnsupportedError:
+        return None
+
+
 def _learn(dtype: torch.dtype, operator: int) -> Tuple[int, int]:
     if not 0 <= operator < len(_CODES):
         raise UnsupportedError(f"reduction number {operator} of torch is not known here; use one of {', '.join(_OPERATORS)}")

@@ -22,15 +22,5 @@ def pool(request):
 
 
 def pytest_configure(config):
-    """The tests that also run over tcp, and those that run on the CPU alone."""
+    """The tests that also run over tcp."""
     config.addinivalue_line("markers", "core: also runs over tcp, with no peer memory mapped")
-    config.addinivalue_line("markers", "host: about host memory or other backends; left out with SHMEM_TEST_DEVICE=npu")
-
-
-def pytest_collection_modifyitems(config, items):
-    """On a device, what is about host memory is not counted as tested."""
-    if os.environ.get("SHMEM_TEST_DEVICE", "cpu") == "cpu":
-        return
-    left_out = [item for item in items if item.get_closest_marker("host")]
-    items[:] = [item for item in items if not item.get_closest_marker("host")]
-    config.hook.pytest_deselected(items=left_out)

@@ -11,7 +11,7 @@ import ctypes
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 from . import _abi, _call, _operand
-from ._errors import InvalidArgumentError
+from ._errors import InvalidArgumentError, UnsupportedError
 from ._lib import library
 from ._operand import Operand
 from ._requests import Request
@@ -90,6 +90,28 @@ def _run(
     return result
 
 
+def _by_kernels(what: str, team: Optional[Team], t: Any, out: Any, async_op: bool, each: int = 1, op: str = "", root: int = 0) -> Any:
+    """Queues a collective on torch_npu's current stream when tensors, dtype and operator allow it (interop/npu_collectives.py).
+
+    None otherwise; else what the caller is to return. `each` is how many parts the tensor with the peers' parts has.
+    """
+    world = resolve(team).world
+    if world.device is None or not (_operand.is_tensor(t) and _operand.is_tensor(out)) or t.dtype is not out.dtype:
+        return None
+    from .interop import npu_collectives, tensors
+
+    dtype, operator = (tensors.DTYPE_CODES.get(t.dtype, 0), _REDUCE.get(str(op).lower(), -1)) if op else (0, 0)
+    members = resolve(team)
+    small = min(t.numel(), out.numel())
+    if max(t.numel(), out.numel()) != small * each or not npu_collectives.fits(world, _WHAT[what], t, out, dtype, operator):
+        return None
+    if not npu_collectives.numbered(members.handle):
+        return None
+    count = small if op else small * t.element_size()
+    npu_collectives.queue(world, members.handle, _WHAT[what], t, out, count, dtype, operator, root)
+    return Request(0, what.lower(), (t, out), after=lambda words: out) if async_op else out
+
+
 def _ending(back: Optional[Callable[[], None]], result: Any) -> Callable[[List[int]], Any]:
     def after(words: List[int]) -> Any:
         if back is not None:
@@ -118,6 +140,21 @@ def _sizes(what: str, have: int, want: int, role: str) -> None:
         raise InvalidArgumentError(f"{what}: {role} has {have} bytes; it must have {want}")
 
 
+def barrier_on_stream(*, team: Optional[Team] = None) -> None:
+    """Makes torch_npu's current stream wait until the streams of all members come to it; what was put on it before is complete. Collective.
+
+    Does not block. Raises UnsupportedError in a world without a device.
+    """
+    members = resolve(team)
+    device = members.world.device
+    if device is None:
+        raise UnsupportedError("barrier_on_stream: this world has no device (shmem.init(device='npu')); use shmem.barrier")
+    stream = device.stream()
+    _call.check(library().quiet_on_stream(members.world.handle, stream or None), "barrier_on_stream")
+    _call.check(library().barrier_on_stream(members.handle, stream or None), "barrier_on_stream")
+    device.queued(stream)
+
+
 def barrier(*, team: Optional[Team] = None, timeout: Optional[float] = None, async_op: bool = False) -> Optional[Request]:
     """Completes this PE's puts, then waits until all members arrive. Collective. Blocks until then; Ctrl-C leaves it."""
     return _run("BARRIER", team, None, None, 0, timeout, async_op, None)
@@ -132,6 +169,9 @@ def broadcast(t: Any, root: int = 0, *, out: Any = None, team: Optional[Team] = 
     """Copies root's t into every member's t (or out), and gives it. Collective. Blocks until it is here."""
     members = resolve(team)
     place = t if out is None else out
+    queued = _by_kernels("BROADCAST", members, t if members.rank == root else place, place, async_op, root=root)
+    if queued is not None:
+        return queued
     target = _operand.host_target(place, "t" if out is None else "out")
     here = target
     if members.rank == root and out is not None:
@@ -155,6 +195,9 @@ def all_reduce(
     op is sum, prod, min, max, band, bor, bxor, avg, or premul (each input times scale, then summed).
     """
     place = t if out is None else out
+    queued = _by_kernels("ALL_REDUCE", team, t, place, async_op, op=op)
+    if queued is not None:
+        return queued
     target = _operand.host_target(place, "t" if out is None else "out")
     here = target if out is None else _operand.host_source(t, "t")
     _reduction("all_reduce", here, target)
@@ -192,6 +235,9 @@ def reduce(
 def all_gather(out: Any, t: Any, *, team: Optional[Team] = None, timeout: Optional[float] = None, async_op: bool = False) -> Any:
     """Gathers every member's t into out, in order of ranks, and gives it. Collective. Blocks until it is done."""
     members = resolve(team)
+    queued = _by_kernels("ALL_GATHER", members, t, out, async_op, members.size)
+    if queued is not None:
+        return queued
     target, here = _operand.host_target(out, "out"), _operand.host_source(t, "t")
     _sizes("all_gather", target.nbytes, here.nbytes * members.size, "out")
     return _run("ALL_GATHER", members, here, target, here.nbytes, timeout, async_op, out)
@@ -209,6 +255,9 @@ def reduce_scatter(
 ) -> Any:
     """Reduces t over all members and gives each its own part, in out. Collective. Blocks until it is done."""
     members = resolve(team)
+    queued = _by_kernels("REDUCE_SCATTER", members, t, out, async_op, members.size, op=op)
+    if queued is not None:
+        return queued
     target, here = _operand.host_target(out, "out"), _operand.host_source(t, "t")
     _reduction("reduce_scatter", here, target)
     _sizes("reduce_scatter", here.nbytes, target.nbytes * members.size, "t")

@@ -373,7 +373,8 @@ GSHMEM_API int32_t gshmem_reduce_supported(int32_t dtype, int32_t op);
  *   - gshmem_collective refuses device memory; use gshmem_collective_on_stream.
  * `stream` below is the device runtime's own (an aclrtStream), or NULL for the library's. The *_on_stream calls return when their work is queued; a failure
  * of that work is told by the next gshmem_stream_wait. When a peer dies, on a timeout or an abort, kernels that wait end: what they wrote must not be used,
- * gshmem_stream_wait says who died, and later calls that wait are refused. A side in host memory makes a call wait for the stream.
+ * gshmem_stream_wait says who died, and later calls that wait are refused. Living PEs go on with a team that they make anew afterwards. A side in
+ * host memory makes a call wait for the stream. SHMEM_TIMEOUT holds for kernels that wait, too.
  * Wait for your own streams before finalize.
  */
 

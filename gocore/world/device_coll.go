@@ -1,6 +1,9 @@
 package world
 
 import (
+	"context"
+	"time"
+
 	"goshmem/gocore/coll"
 	"goshmem/gocore/device"
 	"goshmem/gocore/hot"
@@ -52,7 +55,7 @@ func (w *World) placeTeams(x *accelerator) error {
 		if err := x.placeTeam(t); err != nil {
 			return err
 		}
-		t.placed = true
+		t.placed.Store(true)
 	}
 	return nil
 }
@@ -67,10 +70,71 @@ func (x *accelerator) placeTeam(t *Team) error {
 
 // admit places a new team, whose members all do the same now.
 func (x *accelerator) admit(t *Team) error {
+	if err := x.recover(t); err != nil {
+		return err
+	}
 	if err := x.placeTeam(t); err != nil {
 		return err
 	}
-	t.placed = t.index >= 0
+	t.placed.Store(t.index >= 0)
+	return nil
+}
+
+// recover lets kernels wait again after a death or a timeout, for a new team whose members are alive: they all do the same now and meet then.
+// Teams made before have lost what their barriers knew and stay away from the device.
+func (x *accelerator) recover(t *Team) error {
+	broken := x.health()
+	if broken == nil || !x.hasKernels() {
+		return nil
+	}
+	for _, pe := range t.pes {
+		if err := x.w.lost(pe); err != nil {
+			return status.At(status.PeerDead, "team on the device", pe, "%v", err)
+		}
+	}
+	if c := status.Of(broken); c != status.PeerDead && c != status.Timeout {
+		return broken
+	}
+	if err := x.spoil(broken); err != nil {
+		return err
+	}
+	if err := x.state.Resume(); err != nil {
+		return err
+	}
+	x.w.teamMu.Lock()
+	for old := range x.w.teams {
+		old.placed.Store(false)
+	}
+	x.w.teamMu.Unlock()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.broken = nil
+	return nil
+}
+
+// spoil waits until the kernels that were told to end have done so, and keeps the reason for whoever waits for their streams.
+func (x *accelerator) spoil(why error) error {
+	ctx, stop := context.WithTimeoutCause(x.w.ctx, 5*time.Second, status.New(status.Timeout, "team on the device", "kernels have not ended within 5 s of being told to"))
+	defer stop()
+	x.mu.Lock()
+	waiting := map[device.Stream]*tail{}
+	for s, t := range x.tails {
+		if t.waits {
+			waiting[s] = t
+		}
+	}
+	x.mu.Unlock()
+	for s, t := range waiting {
+		if err := x.dev.Wait(ctx, s); err != nil && ctx.Err() != nil {
+			return err
+		}
+		x.mu.Lock()
+		t.waits, t.since = false, time.Time{}
+		if t.err == nil {
+			t.err = outOfOrder("stream_wait", t, s, why)
+		}
+		x.mu.Unlock()
+	}
 	return nil
 }
 
@@ -79,7 +143,7 @@ func (x *accelerator) hasKernels() bool { return x != nil && x.state != nil }
 
 // forget ends the place of a destroyed team, so that its number can be used again. A team whose kernels may still be running keeps it.
 func (x *accelerator) forget(t *Team) {
-	if t.placed && t.index > 0 {
+	if t.placed.Load() && t.index > 0 {
 		if t.kernels != t.ended {
 			return
 		}
@@ -128,6 +192,11 @@ func (t *Team) CollectiveOnStream(c coll.Call, s device.Stream) error {
 		return err
 	}
 	defer done()
+	for _, pe := range t.pes {
+		if err := t.w.lost(pe); err != nil {
+			return status.At(status.PeerDead, op, pe, "%v; %s has no more operations on the device", err, t.name())
+		}
+	}
 	if err := x.waits(op); err != nil {
 		return err
 	}
@@ -137,8 +206,8 @@ func (t *Team) CollectiveOnStream(c coll.Call, s device.Stream) error {
 	if x.state == nil {
 		return t.withoutKernels(x, op, c, s)
 	}
-	if !t.placed {
-		return status.New(status.Unsupported, op, "%s has no place on the device: 2047 teams have one, or it was made while the device came up; destroy teams and make it anew, or use the collective on host memory", t.name())
+	if !t.placed.Load() {
+		return status.New(status.Unsupported, op, "%s has no place on the device: a PE has died or a wait has timed out since it was made, 2047 teams have one, or it was made while the device came up; make it anew, or use the collective on host memory", t.name())
 	}
 	if err := x.reaches(t); err != nil {
 		return status.Wrap(status.Unsupported, op, err, "%s", t.name())
@@ -284,7 +353,7 @@ func (t *Team) shared(x *accelerator, op string, at uintptr, n uint64) error {
 
 // Index is the team's number for kernels, -1 when it has none.
 func (t *Team) Index() int {
-	if !t.placed {
+	if !t.placed.Load() {
 		return -1
 	}
 	return t.index

@@ -2,7 +2,6 @@ package world
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"goshmem/gocore/device"
@@ -13,128 +12,6 @@ import (
 
 // Operations in the order of a stream. They return when they are queued; how they went is told by the next wait for the stream. A
 // side in host memory makes a call wait for the stream instead.
-
-// tail is what this package has queued on a stream since it was last waited for.
-type tail struct {
-	ops   []string // the last few names
-	waits bool     // some of them wait for peers
-	began time.Time
-	since time.Time // of the oldest operation that waits and that no mark of the watch stands behind; zero: none
-	err   error     // of a host function
-}
-
-const tailNames = 8
-
-// note says that an operation was queued; waits: it waits for peers.
-func (x *accelerator) note(s device.Stream, op string, waits bool) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	t := x.tails[s]
-	if t == nil {
-		t = &tail{began: time.Now()}
-		x.tails[s] = t
-	}
-	t.waits = t.waits || waits
-	if waits {
-		if t.since.IsZero() {
-			t.since = time.Now()
-		}
-		x.watch.startLocked(x)
-	}
-	if t.ops = append(t.ops, op); len(t.ops) > tailNames {
-		t.ops = t.ops[1:]
-	}
-}
-
-// noteError keeps the first failure of a host function for whoever waits for the stream.
-func (x *accelerator) noteError(s device.Stream, err error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if t := x.tails[s]; t != nil && t.err == nil {
-		t.err = err
-	}
-}
-
-// hasWork says whether something was queued on a stream that nobody has waited for.
-func (x *accelerator) hasWork(s device.Stream) bool {
-	if x == nil {
-		return false
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.tails[s] != nil
-}
-
-// busy lists the streams of NewStream with work that nobody has waited for.
-func (x *accelerator) busy() []device.Stream {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	var all []device.Stream
-	for s := range x.tails {
-		if x.made[s] {
-			all = append(all, s)
-		}
-	}
-	return all
-}
-
-// wait waits for a stream and says how what was queued there went.
-func (x *accelerator) wait(ctx context.Context, op string, s device.Stream) error {
-	x.mu.Lock()
-	t := x.tails[s]
-	delete(x.tails, s)
-	x.mu.Unlock()
-	behind := x.w.teamsOn(s)
-	x.watch.enter(x)
-	err := x.dev.Wait(ctx, s)
-	x.watch.exit(x)
-	if ctx.Err() != nil && err != nil {
-		x.keep(s, t)
-		return x.gaveUp(ctx, op, s, t, err)
-	}
-	x.w.streamIdle(behind)
-	if t == nil {
-		return err
-	}
-	x.mu.Lock()
-	broken, own := x.broken, t.err
-	x.mu.Unlock()
-	switch {
-	case broken != nil && t.waits:
-		return status.Wrap(status.Of(broken), op, broken, "%s on stream %#x did not end in order; what it wrote must not be used", strings.Join(t.ops, ", "), uintptr(s))
-	case own != nil:
-		return own
-	}
-	return err
-}
-
-// keep puts back what was queued before a wait that gave up.
-func (x *accelerator) keep(s device.Stream, t *tail) {
-	if t == nil {
-		return
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if later := x.tails[s]; later != nil {
-		t.ops, t.waits = append(t.ops, later.ops...), t.waits || later.waits
-		if t.since.IsZero() {
-			t.since = later.since
-		}
-	}
-	x.tails[s] = t
-}
-
-// gaveUp words a wait that ended before the stream did.
-func (x *accelerator) gaveUp(ctx context.Context, op string, s device.Stream, t *tail, err error) error {
-	if c := status.Of(context.Cause(ctx)); c == status.Aborted || c == status.Finalized {
-		return context.Cause(ctx)
-	}
-	what := "nothing of ours"
-	if t != nil {
-		what = strings.Join(t.ops, ", ") + " (since " + time.Since(t.began).Round(time.Millisecond).String() + ")"
-	}
-	return status.Wrap(status.Of(err), op, err, "stream %#x has not come to its end; queued there: %s", uintptr(s), what)
-}
 
 // waits refuses operations that would wait on a broken device.
 func (x *accelerator) waits(op string) error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"goshmem/gocore/coll"
@@ -41,7 +42,7 @@ type Team struct {
 	places []place            // every member's
 	inner  *message.Messenger // of the world team: messages that users do not see
 	index  int                // its number on devices, the same on all members; -1: none was left
-	placed bool               // kernels know it
+	placed atomic.Bool        // kernels know it
 
 	streamMu sync.Mutex    // held while a kernel of the team is queued
 	stream   device.Stream // where the last one was queued; guarded by w.teamMu, as what follows

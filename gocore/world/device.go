@@ -225,7 +225,7 @@ func (x *accelerator) fail(why error) {
 	if !first || x.state == nil {
 		return
 	}
-	if err := x.state.Abort(int32(status.Of(why))); err != nil {
+	if err := x.state.Abort(int32(status.Of(why))); err != nil && !contextLost(err) {
 		x.w.logf("device: ending the waits of kernels failed: %v", err)
 	}
 }
@@ -274,7 +274,7 @@ func (x *accelerator) endWaits() {
 		waits = waits || t.waits
 	}
 	x.mu.Unlock()
-	if waits {
+	if waits && !x.gone {
 		x.fail(status.New(status.Finalized, "", "world %s was finalized", x.w.label))
 		x.finish(time.Second)
 	}

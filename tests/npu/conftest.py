@@ -14,6 +14,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "torch_npu: needs torch_npu, and is skipped without it")
+    config.addinivalue_line("markers", "long: left out of the short form (./build.sh test npu), run by --long")
 
 
 @pytest.fixture(scope="session")

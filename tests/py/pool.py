@@ -154,7 +154,7 @@ class Pool:
         uid = self._ask_one(self.workers[0], ("uid",), 30)
         if not uid.ok:
             raise PoolError(f"unique_id failed: {uid.text}\n{self.workers[0].said()}")
-        self._must(("init", uid.value, heap), 60)
+        self._must(("init", uid.value, heap), 60 if os.environ.get("SHMEM_TEST_DEVICE", "cpu") == "cpu" else 150)  # imports torch first
         self.up = True
 
     def _must(self, order: Tuple[Any, ...], timeout: float) -> None:

@@ -64,6 +64,7 @@ def reduce_table(ctx):
                 assert torch.equal(mine, want), (op, dtype, mine, want)
 
 
+@pytest.mark.host
 def test_every_dtype_and_operator(pool):
     pool.run(reduce_table, timeout=120)
 
@@ -174,6 +175,7 @@ def layouts(ctx):
     assert torch.equal(z2, torch.tensor([n * (1 - 2j), sum(range(n)) + 0j]))
 
 
+@pytest.mark.host
 def test_any_layout(pool):
     pool.run(layouts)
 
@@ -201,6 +203,7 @@ def same_bits(ctx):
     assert torch.equal(shmem.all_reduce(s), first)  # memory of another kind, same bits
 
 
+@pytest.mark.host
 def test_same_bits_on_every_pe_and_run(pool):
     pool.run(same_bits)
 
@@ -254,6 +257,7 @@ def overlaps(ctx):
     request.wait(5)
 
 
+@pytest.mark.host
 def test_completes_with_no_call_from_us(pair):
     pair.run(overlaps)
 
@@ -286,6 +290,7 @@ def order_of_many(ctx, seed):
             assert torch.equal(out, torch.cat([pattern(ctx.n * count, pe, step)[ctx.me * count : (ctx.me + 1) * count] for pe in range(ctx.n)]))
 
 
+@pytest.mark.host
 def test_random_order(pool):
     pool.run(order_of_many, 4242, timeout=120)
 

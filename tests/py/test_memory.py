@@ -256,6 +256,7 @@ def exhausted(ctx):
     assert bool((t == 2).all())
 
 
+@pytest.mark.host
 def test_exhaustion_is_an_exception_and_rolled_back(pair):
     pair.run(exhausted)
 

@@ -131,21 +131,22 @@ def run_suite(suite: pathlib.Path, number: int, run: List[str]) -> Optional[str]
     return None
 
 
-def judge(mutant: Mutant, suites: Dict[str, pathlib.Path]) -> Verdict:
+def judge(mutant: Mutant, suites: Dict[str, pathlib.Path], runs: List[List[str]]) -> Verdict:
     """Runs the suite against one mutant until something fails: the first chip's whole, of the second what differs."""
     for at, suite in enumerate(suites.values()):
-        for run in RUNS:
+        for run in runs:
             how = run_suite(suite, mutant.number, run + (DIFFERS if at else []))
             if how:
                 return Verdict(mutant, f"{how} (950)" if at else how)
     return Verdict(mutant, None)
 
 
-def judge_all(chosen: List[Mutant], suites: Dict[str, pathlib.Path], jobs: int, seconds: float) -> Iterable[Verdict]:
-    """The verdicts in order; with `seconds`, no mutant is begun after that time."""
-    end = time.monotonic() + seconds if seconds else float("inf")
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for verdict in pool.map(lambda m: judge(m, suites) if time.monotonic() < end else None, chosen):
+def judge_all(chosen: List[Mutant], suites: Dict[str, pathlib.Path], known: Dict[str, str], options: argparse.Namespace) -> Iterable[Verdict]:
+    """The verdicts in order. With --sample, no mutant is begun after that time. Listed survivors get the two quick runs
+    only: a longer look could but show that one is caught after all."""
+    end = time.monotonic() + options.sample if options.sample else float("inf")
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for verdict in pool.map(lambda m: judge(m, suites, RUNS[:2] if m.name in known else RUNS) if time.monotonic() < end else None, chosen):
             if verdict:
                 yield verdict
 
@@ -243,7 +244,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
         if how:
             raise SystemExit(f"mutate: the suite of {arch} fails without any mutant: {how}")
     verdicts = []
-    for verdict in judge_all(chosen, suites, options.jobs, options.sample):
+    for verdict in judge_all(chosen, suites, known, options):
         verdicts.append(verdict)
         print(f"{verdict.mutant.path}:{verdict.mutant.line} {verdict.mutant.name.split(': ')[1]}: {verdict.how or 'SURVIVED'}", flush=True)
     missed, rate = report(verdicts, known, options.table)

@@ -159,7 +159,7 @@ GSHMEM_API int32_t gshmem_my_pe(uint64_t world);  /* or a negative status. Threa
 GSHMEM_API int32_t gshmem_n_pes(uint64_t world);  /* or a negative status. Threads: any. Collective: no. Blocks: no. */
 
 /* Everything about a world (0: the library alone) as JSON: settings and where each came from, per peer the transport and why,
-   heap use, teams, dead PEs. Writes at most cap bytes with the final 0; *needed_out is the size it wants.
+   heap use, the device or why there is none, teams, dead PEs. Writes at most cap bytes with the final 0; *needed_out is the size it wants.
    Threads: any. Collective: no. Blocks: no. */
 GSHMEM_API int32_t gshmem_info(uint64_t world, char *json_out, uint64_t cap, uint64_t *needed_out);
 

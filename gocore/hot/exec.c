@@ -275,7 +275,7 @@ static int take(hot_team *t, uint64_t handle, int queued) {
 /* Room that must be there before arriving, as my own part of the operation may need it whatever the others have. */
 static uint32_t lacks(const hot_coll *c, int queued) {
   const hot_team *t = c->team;
-  if (c->call.op == HOT_OP_BARRIER && !queued && !t->world->direct) return HOT_WHY_QUIET;
+  if (c->call.op == HOT_OP_BARRIER && !queued && !__atomic_load_n(&t->world->direct, __ATOMIC_RELAXED)) return HOT_WHY_QUIET;
   if (t->n == 1 || !(c->in_len | c->out_len | c->piece) || is_inline(c)) return HOT_WHY_NONE;
   if (is_slab(c)) return t->slab ? HOT_WHY_NONE : HOT_WHY_SLAB;
   return t->stage ? HOT_WHY_NONE : HOT_WHY_STAGE;

@@ -266,7 +266,7 @@ static inline int32_t hot_fast_barrier(hot_coll *c, hot_team *t, uint64_t handle
   const uint32_t op = call->op;
   if (HOT_UNLIKELY(!hot_team_take(t, handle))) return HOT_SLOW;
   /* The wrap, and a quiet with something outstanding elsewhere, are for hot_coll_begin. */
-  if (HOT_UNLIKELY(t->seq == UINT32_MAX || (op == HOT_OP_BARRIER && !t->world->direct))) {
+  if (HOT_UNLIKELY(t->seq == UINT32_MAX || (op == HOT_OP_BARRIER && !__atomic_load_n(&t->world->direct, __ATOMIC_RELAXED)))) {
     hot_team_leave(t);
     return HOT_SLOW;
   }

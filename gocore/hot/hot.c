@@ -77,12 +77,12 @@ int32_t hot_put_signal(hot_world *w, void *dst, const void *src, uint64_t nbytes
 
 int32_t hot_fence(hot_world *w) {
   atomic_thread_fence(memory_order_release);
-  return HOT_LIKELY(w->direct) ? HOT_OK : HOT_SLOW;
+  return HOT_LIKELY(__atomic_load_n(&w->direct, __ATOMIC_RELAXED)) ? HOT_OK : HOT_SLOW;
 }
 
 int32_t hot_quiet(hot_world *w) {
   atomic_thread_fence(memory_order_seq_cst);
-  return HOT_LIKELY(w->direct) ? HOT_OK : HOT_SLOW;
+  return HOT_LIKELY(__atomic_load_n(&w->direct, __ATOMIC_RELAXED)) ? HOT_OK : HOT_SLOW;
 }
 
 /* ---- strided and many --------------------------------------------------------------------------------------------- */

@@ -147,7 +147,7 @@ typedef struct hot_world {
   int32_t me, n;
   uint32_t nseg;
   int32_t crowded;            /* more PEs on this host than cores: yield at once instead of spinning */
-  int32_t direct;             /* nothing is ever outstanding outside this table: fence and quiet are finished here */
+  int32_t direct;             /* nothing is outstanding outside this table: fence and quiet are finished here */
   uintptr_t device_low;       /* addresses in [device_low, + device_span) may be a device's: never followed, Go looks closer. */
   uint64_t device_span;       /* 0: this process uses no device */
   uint32_t spin;              /* turns of a wait that only spin (0 when crowded) */
@@ -247,6 +247,7 @@ hot_world *hot_world_new(int32_t me, int32_t n, uint64_t id); /* unpublished; NU
 int32_t hot_world_segment(hot_world *w, void *low, uint64_t length, uint64_t off, uint32_t id, uint32_t kind);
 /* A device came up, at any time: its heap as one more range, and where its memory may lie. -1: no place for the range. */
 int32_t hot_world_device(hot_world *w, uintptr_t low, uint64_t length, uintptr_t window_low, uint64_t window_span);
+void hot_world_direct(hot_world *w, int32_t direct); /* any time */
 void hot_world_base(hot_world *w, uint32_t index, int32_t pe, void *base); /* NULL: not mapped. Any time. */
 void hot_world_whole(hot_world *w, int32_t pe, void *first);               /* whole[pe], and self when pe is me */
 uint64_t hot_world_publish(hot_world *w);                                  /* the handle; operations may start */

@@ -210,6 +210,8 @@ int32_t hot_world_device(hot_world *w, uintptr_t low, uint64_t length, uintptr_t
   return (int32_t)w->nseg - 1;
 }
 
+void hot_world_direct(hot_world *w, int32_t direct) { __atomic_store_n(&w->direct, direct, __ATOMIC_RELAXED); }
+
 void hot_world_base(hot_world *w, uint32_t index, int32_t pe, void *base) {
   __atomic_store_n(&w->seg[index].base[pe], (uint8_t *)base, __ATOMIC_RELAXED);
 }

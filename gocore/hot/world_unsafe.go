@@ -64,9 +64,8 @@ func (w *World) AddDeviceSegment(low uintptr, length, off uint64, id uint32) (in
 }
 
 // OpenDevice adds the heap of a device, at any time once, and says where memory of devices may lie in this process: local buffers
-// there are never followed by the hot path. From then on fence and quiet are not finished in C.
+// there are never followed by the hot path.
 func (w *World) OpenDevice(low uintptr, length uint64, windowLow uintptr, windowSpan uint64) error {
-	w.SetDirect(false)
 	if C.hot_world_device(w.c, C.uintptr_t(low), C.uint64_t(length), C.uintptr_t(windowLow), C.uint64_t(windowSpan)) < 0 {
 		return status.New(status.Unsupported, "device_open", "a world has at most %d segments", C.HOT_MAX_SEG)
 	}
@@ -92,8 +91,8 @@ func (w *World) SetWhole(pe int, mem []byte) { C.hot_world_whole(w.c, C.int32_t(
 // SetCrowded tells waits that there are more PEs than cores: they yield at once. Before Publish only.
 func (w *World) SetCrowded(crowded bool) { w.c.crowded = flag(crowded) }
 
-// SetDirect tells fence and quiet that nothing is ever outstanding outside mapped memory. Before Publish only.
-func (w *World) SetDirect(direct bool) { w.c.direct = flag(direct) }
+// SetDirect tells fence, quiet and barriers that nothing is outstanding outside mapped memory. At any time.
+func (w *World) SetDirect(direct bool) { C.hot_world_direct(w.c, flag(direct)) }
 
 // Publish makes the table findable and returns its handle. Everything stored in the table before is visible to who uses it.
 func (w *World) Publish() uint64 { return uint64(C.hot_world_publish(w.c)) }

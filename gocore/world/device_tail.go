@@ -29,6 +29,9 @@ func (x *accelerator) note(s device.Stream, op string, waits bool) {
 		t = &tail{began: time.Now()}
 		x.tails[s] = t
 	}
+	if s == device.Own {
+		x.w.hot.SetDirect(false) // quiet, fence and barriers come to Go until it is done
+	}
 	t.waits = t.waits || waits
 	if waits {
 		if t.since.IsZero() {
@@ -88,6 +91,7 @@ func (x *accelerator) wait(ctx context.Context, op string, s device.Stream) erro
 		return x.gaveUp(ctx, op, s, t, err)
 	}
 	x.w.streamIdle(behind)
+	x.idle(s)
 	if t == nil {
 		return err
 	}
@@ -101,6 +105,15 @@ func (x *accelerator) wait(ctx context.Context, op string, s device.Stream) erro
 		return own
 	}
 	return err
+}
+
+// idle lets quiet, fence and barriers be finished in C again while nothing is outstanding on the library's stream.
+func (x *accelerator) idle(s device.Stream) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if s == device.Own && x.tails[s] == nil {
+		x.w.hot.SetDirect(x.w.direct)
+	}
 }
 
 // outOfOrder words work that was ended before what it waited for had come.

@@ -308,6 +308,7 @@ func (w *World) build() error {
 		w.hot.SetBase(index, pe, all[geo.HeapOff:geo.HeapOff+geo.HeapLen])
 	}
 	w.hot.SetCrowded(w.crowded)
+	w.direct = direct
 	w.hot.SetDirect(direct)
 	w.monitor = liveness.New(w.died)
 	w.net.bind(w)

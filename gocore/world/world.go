@@ -37,6 +37,7 @@ type World struct {
 	matrix  [][]bool           // matrix[i][j]: i and j have mapped each other; the same on all PEs
 	peers   []intro
 	crowded bool
+	direct  bool // all PEs are mapped: nothing is ever outstanding but on a device
 	hot     *hot.World
 	handle  uint64
 	net     *network

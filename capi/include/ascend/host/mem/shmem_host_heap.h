@@ -1,7 +1,8 @@
 /*
  * shmem_host_heap.h - symmetric memory.
  *
- * Contents are zero. Without an NPU, device-side and host-side memory are two ranges of host memory, each of local_mem_size.
+ * Contents are zero. Device-side memory is the NPU's where every PE has one (then its addresses are the device's), else host memory;
+ * host-side memory is host memory. Each side has local_mem_size.
  * All but the last are collective over the instance's PEs; sizes and order must be equal on all PEs, and an unequal request gives
  * null on every PE with the heap as it was. Null is also the answer for size 0, for want of memory, and without init.
  * Threads: any, in the same order on all PEs. Blocks: until all PEs have called, at most control_operation_timeout.

@@ -17,13 +17,28 @@ from typing import Any, Dict, List, Optional
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import c_programs  # noqa: E402
+import face_programs  # noqa: E402
 import python_costs  # noqa: E402
 import torch_pair  # noqa: E402
 
-from rows import Measured, Row, all_rows  # noqa: E402
+from rows import GROUPS, Measured, Row, all_rows  # noqa: E402
 
-MEASURES = {"c": c_programs.measure, "torch": torch_pair.measure, "python": python_costs.measure}
-TITLES = {"c": "From C, one host", "torch": "Through torch.distributed", "python": "Python package and start"}
+MEASURES = {
+    "c": c_programs.measure,
+    "faces": face_programs.measure_faces,
+    "openshmem": face_programs.measure_sets,
+    "scan": face_programs.measure_scan,
+    "torch": torch_pair.measure,
+    "python": python_costs.measure,
+}
+TITLES = {
+    "c": "From C, one host",
+    "faces": "Hot calls through the C faces",
+    "openshmem": "OpenSHMEM, one host",
+    "scan": "Number of PEs",
+    "torch": "Through torch.distributed",
+    "python": "Python package and start",
+}
 
 
 def number(value: Optional[float], unit: str) -> str:
@@ -90,7 +105,7 @@ def main() -> int:
     if not wanted:
         parser.error(f"no row has {options.filter!r} in its name; for example: {', '.join(r.key for r in all_rows()[:4])}")
     results: List[Any] = []
-    for group in ("c", "torch", "python"):
+    for group in GROUPS:
         rows = [row for row in wanted if row.group == group]
         if rows:
             print(f"==> {TITLES[group]}: {len(rows)} rows, {options.rounds} rounds", file=sys.stderr, flush=True)

@@ -42,16 +42,21 @@ def programs() -> Dict[str, Optional[str]]:
     return {"floor": compile_program("floor", cc, []), "ours": compile_program("native", cc, ours), "oshmem": compile_program("oshmem", ["oshcc"], [])}
 
 
+def oshmem_environment(heap: str) -> Dict[str, str]:
+    """What Open MPI's programs need: room, leave to run as root and with more PEs than cores, and no variables of ours."""
+    env = dict(os.environ)
+    env.update({"SHMEM_SYMMETRIC_HEAP_SIZE": heap, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
+    env.update({"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none"})
+    env.pop("SHMEM_SYMMETRIC_SIZE", None)
+    return env
+
+
 def command(kind: str, program: str, row: Row) -> Tuple[List[str], Dict[str, str]]:
     """How to run one program for one row."""
     arguments = ["--pes", str(row.pes), "--row", row.name, "--size", str(row.size)]
-    env = dict(os.environ)
     if kind == "oshmem":
-        env.update({"SHMEM_SYMMETRIC_HEAP_SIZE": "512M", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
-        env.update({"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none"})
-        env.pop("SHMEM_SYMMETRIC_SIZE", None)
-        return ["oshrun", "-n", str(row.pes), "--oversubscribe", program, *arguments], env
-    return [program, *arguments], env
+        return ["oshrun", "-n", str(row.pes), "--oversubscribe", program, *arguments], oshmem_environment("512M")
+    return [program, *arguments], dict(os.environ)
 
 
 def run_once(kind: str, program: str, row: Row) -> Optional[float]:

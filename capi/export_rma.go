@@ -11,10 +11,16 @@ import (
 	"goshmem/gocore/status"
 )
 
-// local checks the caller's address of n bytes; whatever kind of memory it is, NULL is none.
+// nothing is where no memory is on any machine we run on. Go ends the process when it meets such an address as a pointer.
+const nothing = 4096
+
+// local checks the caller's address of n bytes; whatever kind of memory it is, NULL and what is next to it is none.
 func local(op string, p unsafe.Pointer, n C.uint64_t) (uintptr, error) {
 	if n != 0 && p == nil {
 		return 0, status.New(status.InvalidArgument, op, "the address of %d bytes of this process is NULL", uint64(n))
+	}
+	if n != 0 && uintptr(p) < nothing {
+		return 0, status.New(status.InvalidArgument, op, "the address %#x of %d bytes of this process is none", uintptr(p), uint64(n))
 	}
 	return uintptr(p), nil
 }

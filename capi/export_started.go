@@ -23,8 +23,11 @@ func goshmem_one_sided_start(wh C.uint64_t, what *C.gshmem_one_sided, timeout, s
 		if err != nil {
 			return err
 		}
-		if what == nil || what.size != C.sizeof_gshmem_one_sided || out == nil {
-			return status.New(status.InvalidArgument, "one_sided", "what or request_out is NULL, or what.size is not %d; set it to sizeof(gshmem_one_sided)", C.sizeof_gshmem_one_sided)
+		if what == nil || out == nil {
+			return status.New(status.InvalidArgument, "one_sided", "what or request_out is NULL")
+		}
+		if what.size != C.sizeof_gshmem_one_sided {
+			return status.New(status.InvalidArgument, "one_sided", "what.size is %d; set it to sizeof(gshmem_one_sided), which is %d here", uint64(what.size), C.sizeof_gshmem_one_sided)
 		}
 		asked := oneSided(*what)
 		run, err := asked.bind(w, int64(timeout))
@@ -65,7 +68,10 @@ func (o *oneSided) bind(w *world.World, timeout int64) (func(context.Context) (u
 	case C.GSHMEM_DO_G:
 		return func(ctx context.Context) (uint64, error) { return w.G(ctx, src, int(o.width), pe) }, nil
 	case C.GSHMEM_DO_ATOMIC:
-		op := fabric.Atomic{Op: fabric.AtomicOp(max(0, min(o.op, 255))), Width: int(o.width), Operand: uint64(o.value), Compare: uint64(o.compare), NoReply: o.fetch == 0}
+		if o.op < C.GSHMEM_A_SET || o.op > C.GSHMEM_A_XOR {
+			return nil, status.New(status.InvalidArgument, "atomic", "operation %d is none of GSHMEM_A_SET to GSHMEM_A_XOR", int32(o.op))
+		}
+		op := fabric.Atomic{Op: fabric.AtomicOp(o.op), Width: int(o.width), Operand: uint64(o.value), Compare: uint64(o.compare), NoReply: o.fetch == 0}
 		return func(ctx context.Context) (uint64, error) { return w.Atomic(ctx, dst, op, pe) }, nil
 	case C.GSHMEM_DO_PUT_SIGNAL:
 		_, err := local("put_signal", o.src, o.bytes)
@@ -81,7 +87,10 @@ func (o *oneSided) bind(w *world.World, timeout int64) (func(context.Context) (u
 // many moves pieces one after the other, and counts them.
 func (o *oneSided) many(w *world.World) (func(context.Context) (uint64, error), error) {
 	n := int(o.count)
-	if o.count > 1<<40 || n > 0 && (o.dst == nil || o.src == nil || o.many_bytes == nil || o.many_pe == nil) {
+	if o.count > 1<<40 {
+		return nil, status.New(status.InvalidArgument, "one_sided", "count is %d pieces; no memory holds the arrays of so many", uint64(o.count))
+	}
+	if n > 0 && (o.dst == nil || o.src == nil || o.many_bytes == nil || o.many_pe == nil) {
 		return nil, status.New(status.InvalidArgument, "one_sided", "%d pieces, and an array of them is NULL", uint64(o.count))
 	}
 	dst, src := unsafe.Slice((*uintptr)(o.dst), n), unsafe.Slice((*uintptr)(o.src), n)
@@ -97,8 +106,11 @@ func (o *oneSided) many(w *world.World) (func(context.Context) (uint64, error), 
 			}
 		}()
 		for i := range n {
-			if near[i] == 0 && bytes[i] != 0 {
-				return done, status.New(status.InvalidArgument, name, "piece %d: the address of %d bytes of this process is NULL", i, uint64(bytes[i]))
+			if err := context.Cause(ctx); err != nil { // mapped memory is moved without a look at it
+				return done, err
+			}
+			if near[i] < nothing && bytes[i] != 0 {
+				return done, status.New(status.InvalidArgument, name, "piece %d: the address %#x of %d bytes of this process is none", i, near[i], uint64(bytes[i]))
 			}
 			err = move(ctx, dst[i], src[i], uint64(bytes[i]), int(pe[i]), false)
 			if err != nil {

@@ -59,10 +59,12 @@ func (w *World) strided(ctx context.Context, s strided) error {
 	}
 	for i := range int64(s.count) {
 		at, local := s.atElement(i), s.localElement(i)
-		var err error
-		if s.putting {
+		err := context.Cause(ctx) // mapped memory is moved without a look at it
+		switch {
+		case err != nil:
+		case s.putting:
 			err = w.PutAny(ctx, at, local, s.elem, s.pe, false)
-		} else {
+		default:
 			err = w.GetAny(ctx, local, at, s.elem, s.pe, false)
 		}
 		if err != nil {

@@ -15,26 +15,34 @@ LONG = 600  # seconds; importing torch takes most of it on a busy machine
 
 @pytest.mark.parametrize(
     "name",
-    "devices streams_and_events errors_reach_python raw_pointers sharing random_numbers printing digits".split(),
+    [
+        *"devices streams_and_events raw_pointers sharing".split(),
+        *(pytest.param(name, marks=pytest.mark.long) for name in "errors_reach_python random_numbers printing digits".split()),
+    ],
 )
 def test_program(npu, name):
     assert npu.run(PROGRAM, name, timeout=LONG, devices=4, memory="1G").endswith("ok\n")
 
 
-@pytest.mark.parametrize("soc", CHIPS)
-@pytest.mark.parametrize("queue", [1, 0])
+def some(*short):
+    """Every chip; all but the named ones only in the long form."""
+    return [soc if soc in short else pytest.param(soc, marks=pytest.mark.long) for soc in CHIPS]
+
+
+@pytest.mark.parametrize("soc", some("910B1"))
+@pytest.mark.parametrize("queue", [1, pytest.param(0, marks=pytest.mark.long)])
 def test_training_matches_the_cpu(npu, soc, queue):
     npu.run(PROGRAM, "training", timeout=LONG, soc=soc, TASK_QUEUE_ENABLE=queue)
 
 
-@pytest.mark.parametrize("soc", CHIPS)
+@pytest.mark.parametrize("soc", some("950"))
 def test_operators_match_the_cpu(npu, soc):
     out = npu.run(HERE / "operators.py", CHIPS.index(soc), timeout=LONG, soc=soc)
     right, count = map(int, re.search(r"(\d+) of (\d+) right", out).groups())
     assert right == count > 270, out
 
 
-@pytest.mark.parametrize("expandable", [False, True])
+@pytest.mark.parametrize("expandable", [pytest.param(False, marks=pytest.mark.long), True])
 def test_the_caching_allocator(npu, expandable):
     settings = {"PYTORCH_NPU_ALLOC_CONF": f"expandable_segments:{expandable}"}
     npu.run(PROGRAM, "allocator", timeout=LONG, memory="512M", **settings)

@@ -261,5 +261,8 @@ def _leave_at_exit() -> None:
     mine = [world for world in _live if world.pid == os.getpid()]
     for world in mine:
         if not hasattr(sys, "last_value"):
+            for channel in list(world.channels):
+                if channel.courier is not None:
+                    channel.courier.drain(_EXIT_SECONDS)
             world.completions.settle_all(_EXIT_SECONDS)
         world.close(0.0)

@@ -51,7 +51,7 @@ def empty(*size: Any, dtype: Optional[torch.dtype] = None, device: Any = None, g
     if device is not None and torch.device(device).type != "cpu":
         from .._errors import UnsupportedError
 
-        raise UnsupportedError(f"symmetric memory of this build is host memory, not {device}; ask for cpu")
+        raise UnsupportedError(f"shmem.symm serves host memory, not {device}; shmem.empty(device={str(device)!r}) with shmem.peer, put and get serves npus")
     return local_tensor(group_of(group)._world.world, as_shape(size), dtype or torch.get_default_dtype(), zero=True)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -81,9 +82,14 @@ def test_generated_files_are_fresh():
 def test_header_is_clean(compiler, language, standard):
     if shutil.which(compiler) is None:
         pytest.skip(f"no {compiler}")
-    header = os.path.join(ROOT, "capi", "include", "openshmem", "shmem.h")
-    done = subprocess.run([compiler, "-x", language, f"-std={standard}", *STRICT, "-fsyntax-only", header], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-2000:]
+    for header in ("gshmem.h", "aclshmem.h", "openshmem/shmem.h", "ascend/shmem.h"):
+        path = os.path.join(ROOT, "capi", "include", header)
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run([compiler, "-x", language, f"-std={standard}", *STRICT, "-fsyntax-only", path], capture_output=True, text=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        assert done.returncode == 0, done.stderr[-2000:]
+        seconds = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+        assert seconds < 0.5, f"{header} takes {compiler} {seconds:.2f} s"
 
 
 @pytest.mark.parametrize("status", [0, 7])
@@ -116,6 +122,25 @@ def test_the_compiler_command_is_shown():
     assert done.returncode == 0 and "openshmem" in done.stdout and "-lshmem" not in done.stdout
     done = subprocess.run([sys.executable, "-m", "shmem.cli.cc", "--show", "a.c"], env=environment(), capture_output=True, text=True)
     assert "-lshmem" in done.stdout and "-Wl,-rpath," in done.stdout
+
+
+def test_a_package_on_a_path_with_spaces(tmp_path):
+    """What a wheel installs, somewhere else: shmem-cc and shmem-run find headers and library, and so does the program."""
+    from shmem import _lib
+
+    site = tmp_path / "two words" / "site packages"
+    shutil.copytree(os.path.dirname(os.path.abspath(_lib.__file__)), site / "shmem", ignore=shutil.ignore_patterns("__pycache__", "lib", "include"))
+    shutil.copytree(_lib.include_directory(), site / "shmem" / "include")
+    (site / "shmem" / "lib").mkdir()
+    shutil.copy(_lib.library_path(), site / "shmem" / "lib")
+    env = {**environment(), "PYTHONPATH": str(site)}
+    env.pop("SHMEM_LIBRARY", None)
+    program = tmp_path / "two words" / "a hello"
+    command = [sys.executable, "-m", "shmem.cli.cc", *STRICT, os.path.join(SOURCES, "hello.c"), "-o", str(program)]
+    done = subprocess.run(command, env=env, cwd=site, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    done = subprocess.run([sys.executable, "-m", "shmem.cli.run", "-n", "4", str(program)], env=env, cwd=site, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "4 PEs, sum 10" in done.stdout, done.stdout + done.stderr
 
 
 JOINING = """

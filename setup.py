@@ -30,7 +30,10 @@ class BuildWithLibrary(build_py):
         package = os.path.join(home, "shmem")
         library.build(os.path.join(package, "lib", "libshmem.so"))
         if not self.editable_mode:
-            shutil.copytree(os.path.join(ROOT, "capi", "include"), os.path.join(package, "include"), dirs_exist_ok=True)
+            include = os.path.join(package, "include")
+            shutil.copytree(os.path.join(ROOT, "capi", "include"), include, dirs_exist_ok=True)
+            # What "shmem.h" includes when it is compiled for the device.
+            shutil.copytree(os.path.join(ROOT, "kernels", "include", "device"), os.path.join(include, "ascend", "device"), dirs_exist_ok=True)
 
 
 class PlatformWheel(bdist_wheel):

@@ -103,3 +103,22 @@ def test_readme_names_only_calls_that_exist():
     assert names - {"finalize"} <= set(shmem.__all__), sorted(names - set(shmem.__all__))
     for name in re.findall(r"^shmem\.(\w+)\(|[= ]shmem\.(\w+)\(", read("README.md"), flags=re.M):
         assert (name[0] or name[1]) in shmem.__all__
+
+
+def test_every_included_header_of_the_ascend_face_is_installed():
+    """shmem.h and what it includes, for the host and for the device: in the package when that is installed, else in the two folders it comes from."""
+    from shmem import _lib
+
+    ascend = os.path.join(_lib.include_directory(), "ascend")
+    places = [ascend] if os.path.isdir(os.path.join(ascend, "device")) else [ascend, os.path.join(ROOT, "kernels", "include")]
+    assert len(places) == 1 or os.environ.get("SHMEM_TEST_INSTALLED") != "1", "the wheel has no device headers"
+    seen, todo = set(), ["shmem.h"]
+    while todo:
+        name = todo.pop()
+        seen.add(name)
+        found = [os.path.join(p, name) for p in places if os.path.exists(os.path.join(p, name))]
+        assert found, f"{name} is included and not there"
+        with open(found[0], encoding="utf-8") as file:
+            named = set(re.findall(r'^#include "((?:device|host|host_device)/[^"]+)"', file.read(), flags=re.M))
+        todo += sorted(named - seen - set(todo))
+    assert {"device/gm2gm/shmem_device_rma.h", "host/init/shmem_host_init.h"} <= seen

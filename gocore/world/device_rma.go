@@ -32,6 +32,9 @@ func (w *World) PutAny(ctx context.Context, dst, src uintptr, n uint64, pe int, 
 	ctx, stop := w.bounded(ctx, Default)
 	defer stop()
 	if !x.symmetric(dst, 0) {
+		if _, err := w.addr("put", dst, n, pe); err != nil { // before the first piece moves
+			return err
+		}
 		return x.staged(n, func(at uint64, mem []byte) error { // device memory to a host heap
 			if err := x.read(ctx, src+uintptr(at), mem); err != nil {
 				return err
@@ -58,6 +61,9 @@ func (w *World) GetAny(ctx context.Context, dst, src uintptr, n uint64, pe int, 
 	ctx, stop := w.bounded(ctx, Default)
 	defer stop()
 	if !x.symmetric(src, 0) {
+		if _, err := w.addr("get", src, n, pe); err != nil {
+			return err
+		}
 		return x.staged(n, func(at uint64, mem []byte) error { // a host heap to device memory
 			if err := w.Get(ctx, mem, src+uintptr(at), pe); err != nil {
 				return err

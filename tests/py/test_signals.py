@@ -143,7 +143,7 @@ def test_control_c_and_signal_handlers(pair):
 
 def refused(ctx):
     flag = shmem.zeros(2, dtype=torch.int64)
-    small = shmem.zeros(2, dtype=torch.int32)
+    small = shmem.zeros(2, dtype=torch.int16)
     data = shmem.zeros(4)
     bad = [
         lambda: shmem.put_signal(data, torch.zeros(4), small, 1, 0),

@@ -217,9 +217,9 @@ def run_kernels(options: argparse.Namespace) -> List[Tally]:
 
 
 # The torch and core suites with the device under them. The short form is a cross-section; --long runs all of it, also in 4 processes.
-_NPU_TORCH = "test_smoke.py test_ops.py test_p2p.py test_async.py test_functional.py test_subgroups.py test_training.py test_symmetric.py".split()
+_NPU_TORCH = "test_smoke.py test_ops.py test_p2p.py test_async.py test_functional.py test_subgroups.py test_training.py".split()
 _NPU_CORE = "test_rma.py test_signals.py test_collectives.py test_memory.py test_team.py".split()
-_NPU_SHORT = "not [3- and not power and not join and not unused and not static and not zero and not compiled and not pipeline and not checkpoint"
+_NPU_SHORT = "not [3- and not compiled and not pipeline and not checkpoint"
 
 
 def run_npu(options: argparse.Namespace) -> List[Tally]:

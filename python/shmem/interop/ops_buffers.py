@@ -6,6 +6,7 @@ negative view) is copied before and, where it is written, copied back after.
 
 from __future__ import annotations
 
+import sys
 from typing import Any, List, Sequence, Tuple
 
 import torch
@@ -35,6 +36,8 @@ def plain(tensor: Any) -> torch.Tensor:
 
 
 def _elsewhere(kind: str) -> str:
+    if kind == "npu" and "torch_npu" in sys.modules:
+        return "this call works on host memory: use .cpu(), or a symmetric tensor of shmem.empty(device='npu') with put, get and peer"
     if kind == "npu":
         return "import torch_npu before the group is made, and it serves npu as well"
     return "move it with .cpu(), or create the group with a backend for that device ('cpu:shmem,cuda:nccl')"

@@ -2,13 +2,14 @@
 """Mutation test: is every wait, flag, clean and bound of the kernels and device headers needed, and
 would the suite notice if it were missing?
 
-    python3 tests/mutate.py --build DIR [--sample SECONDS] [--only TEXT] [--table FILE] [--list]
+    python3 tests/mutate.py --build DIR [--sample SECONDS] [--only TEXT] [--table FILE] [--last FILE] [--list]
 
 DIR is the OUT of a finished `make tests`. The suite runs against each mutant (mutants.py) until
 something fails, on 910 and then, if nobody noticed, what differs on 950. A mutant that survives must be listed in
 mutants_survive.txt with the reason; at least 95 % of the others must be caught. --sample tries as
 many unlisted mutants as the seconds allow, on 950, in an order that changes every day, and fails when
-one of them survives; --day repeats an earlier day's order.
+one of them survives; --day repeats an earlier day's order. --last names an earlier table: the test that
+noticed a mutant then is tried first, which makes a whole run a matter of minutes.
 """
 import argparse
 import concurrent.futures
@@ -131,8 +132,11 @@ def run_suite(suite: pathlib.Path, number: int, run: List[str]) -> Optional[str]
     return None
 
 
-def judge(mutant: Mutant, suites: Dict[str, pathlib.Path], runs: List[List[str]]) -> Verdict:
-    """Runs the suite against one mutant until something fails: the first chip's whole, of the second what differs."""
+def judge(mutant: Mutant, suites: Dict[str, pathlib.Path], runs: List[List[str]], first: Optional[str]) -> Verdict:
+    """Runs the suite against one mutant until something fails: test `first`, then the first chip's whole, of the second what differs."""
+    how = first and run_suite(next(iter(suites.values())), mutant.number, RUNS[0] + ["--only", first])
+    if how:
+        return Verdict(mutant, how)
     for at, suite in enumerate(suites.values()):
         for run in runs:
             how = run_suite(suite, mutant.number, run + (DIFFERS if at else []))
@@ -145,10 +149,17 @@ def judge_all(chosen: List[Mutant], suites: Dict[str, pathlib.Path], known: Dict
     """The verdicts in order. With --sample, no mutant is begun after that time. Listed survivors get the two quick runs
     only: a longer look could but show that one is caught after all."""
     end = time.monotonic() + options.sample if options.sample else float("inf")
+    last = tests_of(options.last)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for verdict in pool.map(lambda m: judge(m, suites, RUNS[:2] if m.name in known else RUNS) if time.monotonic() < end else None, chosen):
+        for verdict in pool.map(lambda m: judge(m, suites, RUNS[:2] if m.name in known else RUNS, last.get(m.name)) if time.monotonic() < end else None, chosen):
             if verdict:
                 yield verdict
+
+
+def tests_of(table: str) -> Dict[str, str]:
+    """name -> the test that noticed it, from an earlier table."""
+    text = pathlib.Path(table).read_text().replace("\\|", "|") if table else ""
+    return dict(re.findall(r"^\| `(.*)` line \d+ \| FAIL (\w+) ", text, re.MULTILINE))
 
 
 # ---- reporting -------------------------------------------------------------------------------------------------------
@@ -216,6 +227,7 @@ def options_of(arguments: Optional[List[str]]) -> argparse.Namespace:
     parser.add_argument("--day", type=int, default=int(time.time() // 86400), help="which order --sample takes")
     parser.add_argument("--arch", choices=ARCHS, help="one chip's suite only")
     parser.add_argument("--table", default="")
+    parser.add_argument("--last", default="")
     parser.add_argument("--list", action="store_true")
     return parser.parse_args(arguments)
 
@@ -239,10 +251,9 @@ def main(arguments: Optional[List[str]] = None) -> int:
     cxx = shlex.split(options.cxx) if not pathlib.Path(options.cxx).exists() else [options.cxx]
     archs = [options.arch] if options.arch else ARCHS[1:] if options.sample else ARCHS
     suites = {arch: build_suite(build, build / "mutants", arch, cxx, max(options.jobs, 2)) for arch in archs}
-    for arch, suite in suites.items():
-        how = next(filter(None, (run_suite(suite, 0, run) for run in RUNS[:1 if options.sample else None])), None)
-        if how:
-            raise SystemExit(f"mutate: the suite of {arch} fails without any mutant: {how}")
+    how = judge(Mutant(0, "", 0, "none"), suites, RUNS[:1] if options.sample else RUNS, None).how
+    if how:
+        raise SystemExit(f"mutate: the suite fails without any mutant: {how}")
     verdicts = []
     for verdict in judge_all(chosen, suites, known, options):
         verdicts.append(verdict)

@@ -249,6 +249,9 @@ func (w *World) DeviceHealth() error {
 // finish waits for the work on the library's streams before the peers' memory goes. Streams of others may be gone already: who queued
 // something there waits for it before the world ends.
 func (x *accelerator) finish(timeout time.Duration) {
+	if x.waiting() && (timeout < 0 || timeout > parting) {
+		timeout = parting
+	}
 	ctx, stop := context.Background(), context.CancelFunc(func() {})
 	if timeout >= 0 {
 		ctx, stop = context.WithTimeout(ctx, timeout)
@@ -266,15 +269,24 @@ func (x *accelerator) finish(timeout time.Duration) {
 // there is nothing to wait for or to give back.
 func contextLost(err error) bool { return err != nil && strings.Contains(err.Error(), "context lost") }
 
+// parting is how long a world that ends waits for kernels that wait for peers; these may be leaving as well.
+const parting = 5 * time.Second
+
+// waiting says whether something queued here may still wait for a peer.
+func (x *accelerator) waiting() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, t := range x.tails {
+		if t.waits {
+			return true
+		}
+	}
+	return false
+}
+
 // endWaits ends kernels that still wait, of whoever's streams, before their memory goes.
 func (x *accelerator) endWaits() {
-	x.mu.Lock()
-	waits := false
-	for _, t := range x.tails {
-		waits = waits || t.waits
-	}
-	x.mu.Unlock()
-	if waits && !x.gone {
+	if x.waiting() && !x.gone {
 		x.fail(status.New(status.Finalized, "", "world %s was finalized", x.w.label))
 		x.finish(time.Second)
 	}
@@ -343,48 +355,4 @@ func (x *accelerator) reaches(t *Team) error {
 		}
 	}
 	return nil
-}
-
-// DeviceStats is the present use of this PE's heap on the device.
-func (w *World) DeviceStats() (HeapStat, error) {
-	x, err := w.needDevice("device_stats")
-	if err != nil {
-		return HeapStat{}, err
-	}
-	return w.statsOf(x.arena), nil
-}
-
-// The kinds of memory an address can be of; the numbers are those of gshmem.h (GSHMEM_MEMORY_*).
-const (
-	MemoryOther = iota
-	MemoryHost
-	MemoryDevice
-	MemoryOnDevice
-)
-
-// KindOf says what an address is: symmetric memory of the host or of the device, other memory of the device, or anything else.
-func (w *World) KindOf(at uintptr) int {
-	x := w.device()
-	switch {
-	case w.host.covers(at, 0):
-		return MemoryHost
-	case x.symmetric(at, 0):
-		return MemoryDevice
-	case x.holds(at):
-		return MemoryOnDevice
-	}
-	return MemoryOther
-}
-
-func (x *accelerator) String() string {
-	return fmt.Sprintf("%s %d (%s)", x.facts.Name, x.facts.ID, x.kind)
-}
-
-// DeviceState is the device address of the state that kernels take first, 0 without kernels.
-func (w *World) DeviceState() (uintptr, error) {
-	x, err := w.needDevice("device_state")
-	if err != nil || x.state == nil {
-		return 0, err
-	}
-	return x.state.Address(), nil
 }

@@ -170,6 +170,9 @@ def main():
         check("aclFinalize", acl.aclFinalize())
         return
     check("finalize", lib.aclshmem_finalize())
+    left = {kind: acl.aclemu_live(kind.encode()) for kind in ("malloc", "map", "ipc", "pinned", "registered")}
+    left.update({what: getattr(acl, f"aclemu_live_{what}")() for what in ("handles", "reservations", "events", "notifies")})
+    assert not any(left.values()), left
     check("destroy", acl.aclrtDestroyStream(stream))  # the runtime is still ours to use
     check("reset", acl.aclrtResetDevice(me))
     check("aclFinalize", acl.aclFinalize())

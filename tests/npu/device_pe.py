@@ -336,8 +336,8 @@ def left(pe):
     at, _ = pe.alloc(64)
     pe.call("signal_wait_on_stream", pe.handle, at, 0, 77, None)
     began = time.monotonic()
-    shmem.finalize(timeout=1)
-    assert time.monotonic() - began < 6
+    shmem.finalize()  # SHMEM_TIMEOUT is for peers; a kernel that waits gets seconds
+    assert time.monotonic() - began < 8
 
 
 def cycles(pe):

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"goshmem/gocore/layout"
 	"goshmem/gocore/status"
 )
 
@@ -91,7 +92,7 @@ func TestNotThePEOfTheCertificate(t *testing.T) {
 	require.NoError(t, err)
 	conn, err := connect(context.Background(), []string{where}, id.Dialer("host", 0))
 	require.NoError(t, err)
-	_, err = conn.Write(hello{layout: 1, me: 0, n: 2, version: "1.0.0"}.encode().encode())
+	_, err = conn.Write(hello{layout: layout.Version, me: 0, n: 2, version: "1.0.0"}.encode().encode())
 	require.NoError(t, err)
 	_, err = readFrame(conn, 100)
 	require.Error(t, err)
@@ -109,7 +110,7 @@ func TestDisagreementsAreErrorsOnAll(t *testing.T) {
 		words  []string
 	}{
 		{"version", func(o *Options) { o.Version = "1.1.0" }, status.VersionSkew, []string{"1.1.0", "1.0.0", "PE 1"}},
-		{"layout", func(o *Options) { o.Layout = 77 }, status.VersionSkew, []string{"layout 77", "layout 1"}},
+		{"layout", func(o *Options) { o.Layout = 77 }, status.VersionSkew, []string{"layout 77", fmt.Sprintf("layout %d", layout.Version)}},
 		{"size", func(o *Options) { o.N = 3 }, status.Mismatch, []string{"expects 3", "expects 2"}},
 		{"rank", func(o *Options) { o.Me, o.process = 0, "pid 4711" }, status.Mismatch, []string{"two processes claim to be PE 0"}},
 	}

@@ -99,10 +99,10 @@ func badSpec(text string) error {
 	return status.New(status.BadConfig, "device", "device %q is none of none, npu, npu:NUMBER, auto, host (SHMEM_DEVICE, or init's device)", text)
 }
 
-// open makes the device of this process; nothing of it is shared yet. What it made is closed again when it fails.
-func (w *World) openAccelerator(s spec, at *acl.Place, bytes uint64) (*accelerator, error) {
-	x := &accelerator{w: w, kind: s.kind, tails: map[device.Stream]*tail{}, made: map[device.Stream]bool{}, far: make([]string, w.n)}
-	var err error
+// openAccelerator makes the device of this process; nothing of it is shared yet. What it made is closed again when it fails; absent then says
+// that there is no device to be opened, rather than one in trouble.
+func (w *World) openAccelerator(s spec, at *acl.Place, bytes uint64) (x *accelerator, absent bool, err error) {
+	x = &accelerator{w: w, kind: s.kind, tails: map[device.Stream]*tail{}, made: map[device.Stream]bool{}, far: make([]string, w.n)}
 	switch s.kind {
 	case "host":
 		x.dev, err = host.Open(host.Options{ID: max(s.id, 0), Late: hostLate()})
@@ -110,14 +110,14 @@ func (w *World) openAccelerator(s spec, at *acl.Place, bytes uint64) (*accelerat
 		x.dev, err = openNPU(s.id, at, w.cfg)
 	}
 	if err != nil {
-		return nil, err
+		return nil, true, err
 	}
 	x.facts = x.dev.Facts()
 	if err := x.furnish(bytes); err != nil {
 		x.close()
-		return nil, err
+		return nil, false, err
 	}
-	return x, nil
+	return x, false, nil
 }
 
 // hostLate is how late the pretended device does its work.

@@ -23,6 +23,7 @@ type hello struct {
 	Card    []byte `json:"card,omitempty"`
 	Trouble string `json:"trouble,omitempty"`
 	Code    int32  `json:"code,omitempty"`
+	Absent  bool   `json:"absent,omitempty"` // there is no device here
 }
 
 type mapped struct {
@@ -33,7 +34,7 @@ type mapped struct {
 }
 
 // OpenDevice gives the world a device: "npu", "npu:2", "auto", "host", or "none", which does nothing. bytes is the size of the symmetric
-// heap on each device (0: SHMEM_DEVICE_SIZE); at is what [Here] found. Collective over the world. With "auto" it succeeds without a device when some PE has none.
+// heap on each device (0: SHMEM_DEVICE_SIZE); at is what [Here] found on the caller's thread. Collective over the world. With "auto" it succeeds without a device when some PE has none.
 func (w *World) OpenDevice(text string, at *acl.Place, bytes uint64, timeout int64, slice time.Duration) (*Request, error) {
 	const op = "device_open"
 	s, err := parseSpec(text)
@@ -70,7 +71,7 @@ type opening struct {
 
 func (o *opening) first() []byte {
 	h := hello{Kind: o.spec.kind, Auto: o.spec.auto, Bytes: o.bytes}
-	if o.x, o.own = o.w.openAccelerator(o.spec, o.at, o.bytes); o.own != nil {
+	if o.x, h.Absent, o.own = o.w.openAccelerator(o.spec, o.at, o.bytes); o.own != nil {
 		h.Trouble, h.Code = o.own.Error(), int32(status.Of(o.own))
 	} else {
 		h.Card = o.x.heap.Card()
@@ -112,7 +113,7 @@ func (o *opening) introduced() ([]byte, error) {
 			o.cards = append(o.cards, h.Card)
 			continue
 		}
-		if h.Auto {
+		if h.Auto && h.Absent { // one that is in trouble is not passed over
 			o.without(pe, h.Trouble)
 			return nil, nil
 		}

@@ -454,8 +454,9 @@ def without_kernels(pe):
 def none(pe):
     """"auto" where no PE has a device: the world is up without one, and says why."""
     info = pe.world.info()["device"]
-    assert info["kind"] == "none" and "libascendcl.so was not found" in info["reason"], info
-    pe.refused(UNSUPPORTED, "libascendcl.so was not found", "stream_wait", pe.handle, None, 0)
+    why = os.environ.get("ACLEMU_FAIL", "libascendcl.so was not found").split(":")[0] if pe.me == pe.n - 1 else ""
+    assert info["kind"] == "none" and info["reason"] and why in info["reason"], info
+    pe.refused(UNSUPPORTED, info["reason"], "stream_wait", pe.handle, None, 0)
     pe.barrier()
 
 

@@ -121,8 +121,15 @@ def test_trouble_of_one_pe_while_the_device_comes_up_is_an_error_on_all(pes, poi
         assert "(PE 2)" in words and "could not open its device" in words, words
 
 
-def test_auto_does_without_when_one_pe_has_none(pes):
-    all_good(pes(2, "device_pe.py", "none", device="auto", of_one={"LD_LIBRARY_PATH": ""}))
+def test_auto_does_not_pass_over_a_device_in_trouble(pes):
+    ends = pes(2, "device_pe.py", "none", device="auto", of_one={"ACLEMU_FAIL": "aclrtMallocPhysical:1:207001"}, limit=30)
+    for status, words in ends:
+        assert status == 1 and "init" in words and "memory" in words, words
+
+
+@pytest.mark.parametrize("missing", [{"LD_LIBRARY_PATH": ""}, {"ACLEMU_FAIL": "aclInit:1:500000"}, {"ACLEMU_FAIL": "aclrtGetDeviceCount:1:507033"}])
+def test_auto_does_without_when_one_pe_has_none(pes, missing):
+    all_good(pes(2, "device_pe.py", "none", device="auto", of_one=missing))
 
 
 def test_a_peer_that_cannot_be_mapped_costs_what_needs_it(pes):

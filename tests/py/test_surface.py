@@ -18,7 +18,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 # Calls in which every member of a team must take part; their documentation says so, and nobody else's does.
 COLLECTIVE = {
-    "all_gather", "all_gather_v", "all_reduce", "all_to_all", "all_to_all_v", "barrier", "broadcast", "buffer", "collect", "empty",
+    "all_gather", "all_gather_v", "all_reduce", "all_to_all", "all_to_all_v", "barrier", "barrier_on_stream", "broadcast", "buffer", "collect", "empty",
     "empty_like", "finalize", "free", "full", "gather", "init", "ones", "reduce", "reduce_scatter", "scatter", "symmetric_copy", "sync",
     "zeros", "zeros_like",
 }  # fmt: skip

@@ -241,6 +241,12 @@ def groups():
     assert shmem.info()["python"]["torch_device_operations"] == counts
     doubled = dist.all_reduce(x.fill_(1.0), async_op=True).get_future().then(lambda f: f.value()[0] * 2)
     assert doubled.wait()[0].item() == 2.0 * N
+    parts = shmem.zeros(N * 900, device="npu")
+    works = [dist.all_gather_into_tensor(parts, values(900, ME, turn).to(NPU), async_op=True) for turn in range(6)]  # inputs that nobody keeps
+    junk = [torch.full((900,), -1.0, device=NPU) for _ in range(6)]
+    for work in works:
+        work.wait()
+    assert torch.equal(parts.cpu(), torch.cat([values(900, pe, 5) for pe in range(N)])) and len(junk) == 6
     t = dist.group.WORLD.allocate_tensor(50, dtype=torch.float32, device=NPU)
     assert t.device == NPU and shmem.is_symmetric(t)
     dist.all_reduce(t.fill_(2.0))  # local memory of this rank: not at one place on all, so staged

@@ -12,7 +12,7 @@ every other tensor goes through host memory (ops_device.py, _collectives.py). Wh
 from __future__ import annotations
 
 import ctypes
-from typing import Any, List, Sequence, Tuple
+from typing import Any, Sequence
 
 import torch
 
@@ -83,13 +83,12 @@ def numbered(team: int) -> bool:
 
 
 class Lane:
-    """The stream of a process group's asynchronous kernels, and the tensors that are in use on it. Threads: any."""
+    """The stream of a process group's asynchronous kernels. Threads: any."""
 
     def __init__(self, world: Any) -> None:
         """Takes a stream of torch_npu's pool."""
         self._world = world
         self._stream = npu.runtime().Stream(device=world.device.index)
-        self._using: List[Tuple[Any, Sequence[torch.Tensor]]] = []
 
     def run(self, sync: bool, tensors: Sequence[torch.Tensor], begin: Any, result: Sequence[torch.Tensor]) -> "KernelWork":
         """Runs `begin` with the stream for it current: the caller's, or one behind it. Gives the Work of what it queued."""
@@ -98,12 +97,13 @@ class Lane:
         stream = current if sync else self._stream
         if not sync:
             stream.wait_stream(current)
+            for tensor in tensors:
+                if not self._world.device.is_symmetric(tensor.data_ptr()):
+                    tensor.record_stream(stream)  # so that the caching allocator does not hand it out before the kernel is done
         with runtime.stream(stream):
             begin()
             event = runtime.Event()
             event.record(stream)
-        self._using = [(one, kept) for one, kept in self._using if not one.query()]
-        self._using.append((event, tensors))  # the caching allocator does not know that the lane uses them
         return KernelWork(self._world, event, stream, result)
 
 

@@ -3,6 +3,7 @@ package world_test
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -96,6 +97,8 @@ func TestTeamsThatWorkedLeaveNoScratch(t *testing.T) {
 			for _, size := range []int{1000, 300000} {
 				in, out := make([]byte, size), make([]byte, size*w.N())
 				err := do(team.Collective(coll.Call{Op: coll.AllGather, In: addr(in), Out: addr(out), Count: uint64(size), Root: -1}, world.How{}, world.Default, -1))
+				runtime.KeepAlive(in) // its address was all that was left of it
+				runtime.KeepAlive(out)
 				if err != nil {
 					return err
 				}

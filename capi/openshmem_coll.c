@@ -21,11 +21,20 @@ int32_t osh_fcollect(const osh_team *t, void *dest, const void *source, uint64_t
 
 #define PUSH_MAX (128u << 10)
 
+/* May it be pushed: is `all` bytes at dest symmetric, and apart from the source? What is put into a peer must not be what that peer still sends. */
+static int can_push(const uint8_t *dest, const uint8_t *source, uint64_t all) {
+  uint64_t off = (uint64_t)((uintptr_t)dest - osh.heap_low);
+  return source && off <= osh.heap_bytes && all <= osh.heap_bytes - off && (source + all <= dest || dest + all <= source);
+}
+
 /* Few bytes travel with the arrivals. More are put where they belong, as every dest is ready by the specification, and one meeting ends it
-   instead of two. Many are read from the peers, which is faster per byte. */
+   instead of two. Many are read from the peers, which is faster per byte. What cannot be pushed goes the other way too, where it works or is refused. */
 int32_t osh_alltoall(const osh_team *t, void *dest, const void *source, uint64_t bytes) {
-  if (bytes <= HOT_INLINE_BYTES || bytes > PUSH_MAX || t->n == 1) return gshmem_all_to_all(t->handle, osh_twin(source), osh_twin(dest), bytes);
-  uint8_t *to = (uint8_t *)osh_twin(dest) + (uint64_t)t->me * bytes;
+  uint8_t *to = osh_twin(dest);
+  const uint64_t all = (uint64_t)t->n * bytes;
+  if (bytes <= HOT_INLINE_BYTES || bytes > PUSH_MAX || t->n == 1 || !can_push(to, osh_twin(source), all))
+    return gshmem_all_to_all(t->handle, osh_twin(source), to, bytes);
+  to += (uint64_t)t->me * bytes;
   for (int32_t i = 0; i < t->n; i++) {
     int32_t r = (t->me + i) % t->n;
     int32_t rc = gshmem_put(osh.world, to, (const uint8_t *)source + (uint64_t)r * bytes, bytes, t->pe[r]);

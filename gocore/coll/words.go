@@ -211,7 +211,7 @@ func (t *Team) describe(d hot.Desc) string {
 	b.WriteString(OpName(int(d.Op)))
 	switch {
 	case (d.Op == Barrier || d.Op == Sync) && d.RedOp != 0: // the end of a collective made of puts
-		return fmt.Sprintf("%s of %d bytes", OpName(int(d.RedOp)), d.Count)
+		return fmt.Sprintf("%s of %d bytes, by puts", OpName(int(d.RedOp)), d.Count)
 	case d.Op == Barrier || d.Op == Sync:
 		return b.String()
 	case d.Op == AllToAllV:

@@ -230,6 +230,16 @@ static void sets(void) {
   meeting(0, 1);
 }
 
+/* dest is source, and private memory: neither may be pushed into by others, and both work. */
+static void alltoall_elsewhere(uint64_t *from, uint64_t *to, const char *what) {
+  for (int i = 0; i < COUNT * n; i++) from[i] = (uint64_t)number(me, i, 0);
+  shmem_barrier_all();
+  CHECK(F(shmem_uint64_alltoall)(team, to, from, COUNT) == 0, "alltoall %s", what);
+  for (int r = 0; r < n; r++)
+    for (int i = 0; i < COUNT; i++) CHECK(to[r * COUNT + i] == (uint64_t)number(pe_of(r), rank * COUNT + i, 0), "alltoall %s: element %d of rank %d", what, i, r);
+  shmem_barrier_all();
+}
+
 int main(void) {
   begin();
   out_bytes = (size_t)n * COUNT * MOST * 3;
@@ -241,6 +251,10 @@ int main(void) {
 #define CALL(N, T) moving_##N();
   OPENSHMEM_RMA(CALL)
   moving_mem();
+  uint64_t *private = malloc(out_bytes);
+  alltoall_elsewhere((uint64_t *)in, (uint64_t *)in, "in place");
+  alltoall_elsewhere((uint64_t *)in, private, "into private memory");
+  free(private);
   sets();
   EACH(OPENSHMEM_REDUCE, T, _CALL)
   EACH(OPENSHMEM_TO_ALL, S, _CALL)

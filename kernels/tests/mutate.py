@@ -78,8 +78,8 @@ def sources_of(tree: pathlib.Path) -> List[pathlib.Path]:
 
 
 def uses_device_code(source: pathlib.Path) -> bool:
-    """True when a file includes the device headers, whose inline functions are mutated."""
-    return re.search(r'#include "(device/shmem_device|kernel_entry)\.h"', source.read_text()) is not None
+    """True when a file includes the device headers, whose inline functions are mutated; harness/api.hpp does."""
+    return re.search(r'#include "(device/shmem_device\.h|kernel_entry\.h|harness/api\.hpp)"', source.read_text()) is not None
 
 
 def compile_one(source: pathlib.Path, tree: pathlib.Path, arch: str, cxx: List[str], digest: str) -> pathlib.Path:

@@ -1,30 +1,15 @@
 // test_device.cpp: the public device functions, called as a program written for Ascend SHMEM calls
 // them. Kernels here find the state at the fixed address unless they say otherwise.
-#include "harness/world.hpp"
-#include "device/shmem_device.h"
+#include "harness/api.hpp"
 #include <cstring>
 
 namespace {
 
-#define API_KERNEL(name, bytes) \
-    static void name##_run(const void* p); \
-    static const int name##_added = km_register_kernel(#name, name##_run, bytes); \
-    static void name##_run(const void* p)
-
-struct Four {
-    uint64_t state, a, b, c, d;
-};
-const Four& four(const void* p) { return *static_cast<const Four*>(p); }
-template <typename T> __gm__ T* gm(uint64_t a) { return reinterpret_cast<__gm__ T*>(a); }
-
-uint64_t next_pe() { return uint64_t(aclshmem_my_pe() + 1) % uint64_t(aclshmem_n_pes()); }
-
 // a: source, b: destinations, c: signals. Typed put/get forms, one place each.
-API_KERNEL(api_typed, sizeof(Four))
+API_KERNEL(api_typed)
 {
-    const Four& f = four(p);
     if (AscendC::GetBlockIdx() != 0) return;
-    const int pe = int(next_pe());
+    const int pe = right_pe();
     aclshmem_double_put(gm<double>(f.b), gm<double>(f.a), 100, pe);
     aclshmem_half_put_nbi(gm<half>(f.b + 1000), gm<half>(f.a), 33, pe);
     aclshmem_int32_atomic_add(gm<int32_t>(f.c + 12), 41, pe); // uses the window that the put still reads
@@ -86,12 +71,11 @@ namespace {
 using gshmem::local;
 
 // Explicit engine, own window, non-contiguous rows, UB to GM.
-API_KERNEL(api_engine, sizeof(Four))
+API_KERNEL(api_engine)
 {
-    const Four& f = four(p);
-    aclshmemx_set_state(reinterpret_cast<GM_ADDR>(f.state));
+    attach(f);
     if (AscendC::GetBlockIdx() != 0) return;
-    const int pe = int(next_pe());
+    const int pe = right_pe();
     __ubuf__ float* window = reinterpret_cast<__ubuf__ float*>(uint64_t(40960));
     aclshmemx_mte_put_nbi<float>(gm<float>(f.b), gm<float>(f.a), window, 96, 200, pe, 3); // two halves of 32 bytes
     AscendC::GlobalTensor<float> dst, src;
@@ -157,11 +141,10 @@ namespace {
 
 // Blocking forms are complete on return: a flag stored right after them finds the data in place.
 // a: source, b: six areas of 512 bytes, c: flags, d: results, then room for the gets.
-API_KERNEL(api_complete, sizeof(Four))
+API_KERNEL(api_complete)
 {
-    const Four& f = four(p);
     if (AscendC::GetBlockIdx() != 0) return;
-    const int pe = int(next_pe());
+    const int pe = right_pe();
     for (uint64_t k = 0; k < 6; k++) {
         const uint64_t to = f.b + 512 * k;
         if (k == 0) aclshmem_uint32_put(gm<uint32_t>(to), gm<uint32_t>(f.a), 100, pe);
@@ -205,10 +188,9 @@ KERNEL_TEST(device_complete_on_return)
 namespace {
 
 // Scalar loads and stores through the cache are made good by a barrier: a, b: one line each.
-API_KERNEL(api_cache, sizeof(Four))
+API_KERNEL(api_cache)
 {
-    const Four& f = four(p);
-    aclshmemx_set_state(reinterpret_cast<GM_ADDR>(f.state));
+    attach(f);
     const bool first = AscendC::GetBlockIdx() == 0;
     AscendC::GlobalTensor<int32_t> in, out;
     in.SetGlobalBuffer(gm<int32_t>(f.a));
@@ -216,11 +198,11 @@ API_KERNEL(api_cache, sizeof(Four))
     const int32_t before = in.GetValue(0); // every block has the line now
     if (first) out.SetValue(3, 70 + aclshmem_my_pe());
     aclshmem_barrier_all();
-    const int32_t right = aclshmem_int32_g(gm<int32_t>(f.b + 12), int32_t(next_pe()));
-    if (first) aclshmem_int32_p(gm<int32_t>(f.a), 5, int(next_pe()));
+    const int32_t right = aclshmem_int32_g(gm<int32_t>(f.b + 12), right_pe());
+    if (first) aclshmem_int32_p(gm<int32_t>(f.a), 5, right_pe());
     aclshmem_barrier_all();
     const int32_t after = in.GetValue(0);
-    if (before != 0 || after != 5 || right != 70 + int(next_pe())) AscendC::Trap();
+    if (before != 0 || after != 5 || right != 70 + right_pe()) AscendC::Trap();
 }
 
 } // namespace
@@ -241,11 +223,10 @@ KERNEL_TEST(device_cache)
 namespace {
 
 // a: 6 words, b: indices out, c: status, d: results.
-API_KERNEL(api_waits, sizeof(Four))
+API_KERNEL(api_waits)
 {
-    const Four& f = four(p);
     if (AscendC::GetBlockIdx() != 0) return;
-    const int pe = int(next_pe());
+    const int pe = right_pe();
     __gm__ uint64_t* words = gm<uint64_t>(f.a);
     __gm__ const int* status = gm<const int>(f.c);
     uint64_t r[10];
@@ -296,9 +277,8 @@ KERNEL_TEST(device_waits)
 
 namespace {
 
-API_KERNEL(api_teams, sizeof(Four))
+API_KERNEL(api_teams)
 {
-    const Four& f = four(p);
     if (AscendC::GetBlockIdx() != 0) return;
     const int me = aclshmem_my_pe(), n = aclshmem_n_pes();
     int r[10] = {me, n, aclshmem_team_my_pe(1), aclshmem_team_n_pes(1), aclshmem_team_pe_mapping(1, 0), aclshmem_team_translate_pe(1, 0, 0),
@@ -329,9 +309,8 @@ KERNEL_TEST(device_teams)
 #if __NPU_ARCH__ == 3510
 namespace {
 
-API_KERNEL(api_amo, sizeof(Four))
+API_KERNEL(api_amo)
 {
-    const Four& f = four(p);
     if (AscendC::GetBlockIdx() != 0) return;
     __gm__ uint64_t* w = gm<uint64_t>(f.a);
     const uint64_t me = uint64_t(aclshmem_my_pe());

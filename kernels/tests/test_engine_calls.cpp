@@ -1,14 +1,8 @@
 // test_engine_calls.cpp: the calls of each engine one by one: what its quiet promises, and what it refuses.
-#include "harness/world.hpp"
-#include "device/shmem_device.h"
+#include "harness/api.hpp"
 
 namespace {
 
-struct Api {
-    uint64_t state, a, b, c, d;
-};
-template <typename T> __gm__ T* gm(uint64_t a) { return reinterpret_cast<__gm__ T*>(a); }
-__ubuf__ uint8_t* scratch() { return reinterpret_cast<__ubuf__ uint8_t*>(uint64_t(49152)); }
 AscendC::LocalTensor<uint8_t> scratch_of(uint32_t bytes) { return gshmem::local<uint8_t>(49152, bytes); }
 AscendC::GlobalTensor<uint8_t> tensor(uint64_t a)
 {
@@ -16,11 +10,6 @@ AscendC::GlobalTensor<uint8_t> tensor(uint64_t a)
     t.SetGlobalBuffer(gm<uint8_t>(a));
     return t;
 }
-
-#define CALLS_KERNEL(name) \
-    static void name##_run(const void* p); \
-    static const int name##_added = km_register_kernel(#name, name##_run, sizeof(Api)); \
-    static void name##_run(const void* p)
 
 enum Which : uint64_t { BY_RDMA, BY_SDMA, BY_NOTIFY, BY_UDMA };
 
@@ -41,10 +30,9 @@ void quiet_by(uint64_t which, int pe)
 
 // A line of this PE that the data cache holds is fetched anew from each PE: after the engine's quiet a scalar
 // load finds it. a: the line of each PE, b: which engine, c: the line here (one per block), d: nothing.
-CALLS_KERNEL(fetched_by_engine)
+API_KERNEL(fetched_by_engine)
 {
-    const Api& f = *static_cast<const Api*>(p);
-    aclshmemx_set_state(reinterpret_cast<GM_ADDR>(f.state));
+    attach(f);
     const uint64_t here = f.c + 64 * uint64_t(AscendC::GetBlockIdx());
     AscendC::GlobalTensor<int32_t> line;
     line.SetGlobalBuffer(gm<int32_t>(here));
@@ -79,10 +67,9 @@ KERNEL_TEST(calls_quiet)
 namespace {
 
 // The tensor forms do what the pointer forms do. a: source, b: destination, c: local room.
-CALLS_KERNEL(tensor_forms)
+API_KERNEL(tensor_forms)
 {
-    const Api& f = *static_cast<const Api*>(p);
-    aclshmemx_set_state(reinterpret_cast<GM_ADDR>(f.state));
+    attach(f);
     if (AscendC::GetBlockIdx() != 0) return;
     const int right = (aclshmem_my_pe() + 1) % aclshmem_n_pes();
     auto src = tensor(f.a), dst = tensor(f.b), back = tensor(f.c);
@@ -122,10 +109,9 @@ KERNEL_TEST(calls_tensors)
 namespace {
 
 // What SDMA refuses, by number (b). a: symmetric memory.
-CALLS_KERNEL(refused)
+API_KERNEL(refused)
 {
-    const Api& f = *static_cast<const Api*>(p);
-    aclshmemx_set_state(reinterpret_cast<GM_ADDR>(f.state));
+    attach(f);
     auto t = tensor(f.a);
     auto small = scratch_of(32), enough = scratch_of(64);
     switch (f.b) {

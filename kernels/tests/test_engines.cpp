@@ -1,27 +1,14 @@
 // test_engines.cpp: RDMA, SDMA and UDMA through queues in memory, with a peer that is reachable by
 // the engine only: a scalar access or an MTE copy to it would fault.
-#include "harness/world.hpp"
-#include "device/shmem_device.h"
+#include "harness/api.hpp"
 #include <cstring>
 
 namespace {
 
-struct Api {
-    uint64_t state, a, b, c, d;
-};
-template <typename T> __gm__ T* gm(uint64_t a) { return reinterpret_cast<__gm__ T*>(a); }
-__ubuf__ uint8_t* scratch() { return reinterpret_cast<__ubuf__ uint8_t*>(uint64_t(49152)); }
-
-#define ENGINE_KERNEL(name) \
-    static void name##_run(const void* p); \
-    static const int name##_added = km_register_kernel(#name, name##_run, sizeof(Api)); \
-    static void name##_run(const void* p)
-
 // Every block sends its own third of a page to each PE, more entries than a ring holds.
-ENGINE_KERNEL(engine_rdma)
+API_KERNEL(engine_rdma)
 {
-    const Api& f = *static_cast<const Api*>(p);
-    aclshmemx_set_state(reinterpret_cast<GM_ADDR>(f.state));
+    attach(f);
     const int me = aclshmem_my_pe(), n = aclshmem_n_pes();
     const uint64_t block = uint64_t(AscendC::GetBlockIdx()), part = block * 480;
     for (int pe = 0; pe < n; pe++)
@@ -45,10 +32,9 @@ ENGINE_KERNEL(engine_rdma)
     aclshmemx_roce_barrier_all();
 }
 
-ENGINE_KERNEL(engine_sdma)
+API_KERNEL(engine_sdma)
 {
-    const Api& f = *static_cast<const Api*>(p);
-    aclshmemx_set_state(reinterpret_cast<GM_ADDR>(f.state));
+    attach(f);
     const int me = aclshmem_my_pe(), n = aclshmem_n_pes();
     const uint64_t part = uint64_t(AscendC::GetBlockIdx()) * 480;
     aclshmemx_cmo_nbi<uint8_t>(gm<uint8_t>(f.a), 4096, CMO_TYPE_PREFETCH, scratch(), 64, 1);
@@ -59,10 +45,9 @@ ENGINE_KERNEL(engine_sdma)
 }
 
 #if __NPU_ARCH__ == 3510
-ENGINE_KERNEL(engine_udma)
+API_KERNEL(engine_udma)
 {
-    const Api& f = *static_cast<const Api*>(p);
-    aclshmemx_set_state(reinterpret_cast<GM_ADDR>(f.state));
+    attach(f);
     const int me = aclshmem_my_pe(), n = aclshmem_n_pes(), right = (me + 1) % n;
     if (AscendC::GetBlockIdx() != 0) return;
     for (int pe = 0; pe < n; pe++)

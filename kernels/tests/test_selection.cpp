@@ -1,22 +1,9 @@
 // test_selection.cpp: which engine carries a transfer, what quiet and fence wait for, and addresses: PEs
 // that do not exist, the host-side heap, a host that filled only the public part of the state.
-#include "harness/world.hpp"
-#include "device/shmem_device.h"
+#include "harness/api.hpp"
 #include <cstring>
 
 namespace {
-
-struct Api {
-    uint64_t state, a, b, c, d;
-};
-template <typename T> __gm__ T* gm(uint64_t a) { return reinterpret_cast<__gm__ T*>(a); }
-void right_state(const Api& f) { aclshmemx_set_state(reinterpret_cast<GM_ADDR>(f.state)); }
-int next_pe() { return (aclshmem_my_pe() + 1) % aclshmem_n_pes(); }
-
-#define SELECTION_KERNEL(name) \
-    static void name##_run(const void* p); \
-    static const int name##_added = km_register_kernel(#name, name##_run, sizeof(Api)); \
-    static void name##_run(const void* p)
 
 constexpr uint8_t MTE = GSHMEM_TOPO_MTE, ROCE = GSHMEM_TOPO_ROCE, SDMA = GSHMEM_TOPO_SDMA, UDMA = GSHMEM_TOPO_UDMA;
 constexpr uint8_t ON_950 = __NPU_ARCH__ == 3510 ? UDMA : MTE; // what a UDMA bit leads to
@@ -68,12 +55,11 @@ namespace {
 
 // Two transfers of each kind, then quiet (first) or fence (second), then a word that announces them.
 // a: source, b: two areas of 1 KiB, c: two flags, d: what was found, 2 words per area.
-SELECTION_KERNEL(announce_after)
+API_KERNEL(announce_after)
 {
-    const Api& f = *static_cast<const Api*>(p);
-    right_state(f);
+    attach(f);
     if (AscendC::GetBlockIdx() != 0) return;
-    const int pe = next_pe();
+    const int pe = right_pe();
     for (uint64_t k = 0; k < 2; k++) {
         const uint64_t to = f.b + 1024 * k;
         aclshmem_putmem_nbi(gm<void>(to), gm<void>(f.a), 400, pe);
@@ -89,11 +75,10 @@ SELECTION_KERNEL(announce_after)
 
 // By every engine that has queues, whether or not the topology would choose it: after quiet, fence or a
 // barrier (c: 0, 1, 2), every entry to every PE is finished.
-SELECTION_KERNEL(drained_after)
+API_KERNEL(drained_after)
 {
     using namespace gshmem;
-    const Api& f = *static_cast<const Api*>(p);
-    right_state(f);
+    attach(f);
     const uint64_t mine = f.b + 64 * uint64_t(aclshmem_my_pe() * AscendC::GetBlockNum() + AscendC::GetBlockIdx());
     for (Engine e : {ENGINE_RDMA, ENGINE_SDMA, ENGINE_UDMA})
         for (int i = 0; has_queues(e) && i < 3 * aclshmem_n_pes(); i++) engine_write(e, mine, f.a, 64, i % aclshmem_n_pes(), default_scratch(e));
@@ -146,10 +131,9 @@ KERNEL_TEST(selection_drained)
 
 namespace {
 
-SELECTION_KERNEL(no_such_place)
+API_KERNEL(no_such_place)
 {
-    const Api& f = *static_cast<const Api*>(p);
-    right_state(f);
+    attach(f);
     const int n = aclshmem_n_pes();
     for (int pe : {-1, -2, n, n + 1, n + 7}) {
         if (aclshmem_ptr(gm<void>(f.a), pe) != nullptr || aclshmem_ptr(gm<void>(f.b), pe) != nullptr) AscendC::Trap();

@@ -1,28 +1,14 @@
 // test_waits.cpp: waits over several words, of which some are skipped; signals, and what they announce; what
 // quiet does for the scalar cache.
-#include "harness/world.hpp"
-#include "device/shmem_device.h"
+#include "harness/api.hpp"
 #include <cstring>
 
 namespace {
 
-struct Api {
-    uint64_t state, a, b, c, d;
-};
-template <typename T> __gm__ T* gm(uint64_t a) { return reinterpret_cast<__gm__ T*>(a); }
-void attach(const Api& f) { aclshmemx_set_state(reinterpret_cast<GM_ADDR>(f.state)); }
-int next_pe() { return (aclshmem_my_pe() + 1) % aclshmem_n_pes(); }
-
-#define WAIT_KERNEL(name) \
-    static void name##_run(const void* p); \
-    static const int name##_added = km_register_kernel(#name, name##_run, sizeof(Api)); \
-    static void name##_run(const void* p)
-
 // a: words 10, 20, 30, 40 and operands 10, 21, 30, 40 behind them; b: room for indices; c: status, of which
 // 0 and 2 are skipped, then one that skips all; d: results.
-WAIT_KERNEL(skipping)
+API_KERNEL(skipping)
 {
-    const Api& f = *static_cast<const Api*>(p);
     attach(f);
     if (AscendC::GetBlockIdx() != 0) return;
     __gm__ int32_t *words = gm<int32_t>(f.a), *operands = gm<int32_t>(f.a + 16);
@@ -68,12 +54,11 @@ KERNEL_TEST(waits_skipping)
 namespace {
 
 // Signals of both kinds, and put_signal of rows. a: source, b: two areas of 1 KiB, c: words, d: what was found.
-WAIT_KERNEL(signalling)
+API_KERNEL(signalling)
 {
-    const Api& f = *static_cast<const Api*>(p);
     attach(f);
     if (AscendC::GetBlockIdx() != 0) return;
-    const int pe = next_pe();
+    const int pe = right_pe();
     aclshmemx_signal_op(gm<int32_t>(f.c), 41, ACLSHMEM_SIGNAL_SET, pe);
     aclshmem_signal_wait_until(gm<int32_t>(f.c), ACLSHMEM_CMP_GE, 41);
     aclshmemx_signal_op(gm<int32_t>(f.c), 2, ACLSHMEM_SIGNAL_ADD, pe);
@@ -109,12 +94,11 @@ namespace {
 
 // A word written through the data cache, quiet, a flag: the neighbour finds it. And back: a word that the
 // data cache holds is read afresh after quiet. a: a line that is written, b: one that is read, c: three flags.
-WAIT_KERNEL(cached_words)
+API_KERNEL(cached_words)
 {
-    const Api& f = *static_cast<const Api*>(p);
     attach(f);
     if (AscendC::GetBlockIdx() != 0) return;
-    const int pe = next_pe(), left = (aclshmem_my_pe() + aclshmem_n_pes() - 1) % aclshmem_n_pes();
+    const int pe = right_pe(), left = (aclshmem_my_pe() + aclshmem_n_pes() - 1) % aclshmem_n_pes();
     AscendC::GlobalTensor<int32_t> mine, read;
     mine.SetGlobalBuffer(gm<int32_t>(f.a));
     read.SetGlobalBuffer(gm<int32_t>(f.b));

@@ -256,7 +256,12 @@ verb_asan() {
   PY="$(tool_python)"
   use_go
   say "the C runners under -fsanitize=address,undefined"
-  SHMEM_C_SANITIZE=address,undefined exec go test -count=1 -timeout 600s "${@:-./gocore/hot/...}"
+  export SHMEM_C_SANITIZE=address,undefined
+  go test -count=1 -timeout 600s "${@:-./gocore/hot/...}"
+  [ $# -eq 0 ] || return 0
+  use_venv
+  say "the OpenSHMEM face under the same"
+  exec "$PY" -m pytest -q tests/py/test_openshmem.py -k sanitizers
 }
 
 verb_lint() {

@@ -124,6 +124,39 @@ def test_the_compiler_command_is_shown():
     assert "-lshmem" in done.stdout and "-Wl,-rpath," in done.stdout
 
 
+SANITIZE = os.environ.get("SHMEM_C_SANITIZE")  # of `build.sh asan`
+
+
+@pytest.mark.skipif(not SANITIZE, reason="build.sh asan runs this")
+@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize("name", EVERY)
+def test_faces_under_the_sanitizers(sanitized, name, n):
+    """The library's C files and the program under address and undefined-behaviour sanitizers."""
+    done = run(n, sanitized(name), timeout=300, ASAN_OPTIONS="detect_leaks=0", UBSAN_OPTIONS="print_stacktrace=1")
+    assert done.returncode == 0, done.stderr[-4000:]
+
+
+@pytest.fixture(scope="module")
+def sanitized(tmp_path_factory):
+    """Gives a function that builds a program against a library built for the sanitizers."""
+    folder, env, flags = tmp_path_factory.mktemp("sanitized"), dict(os.environ), [f"-fsanitize={SANITIZE}", "-fno-sanitize-recover=all", "-g", "-O1"]
+    env.update({"CGO_CFLAGS": " ".join(flags), "CGO_LDFLAGS": flags[0], "CC": "gcc"})
+    build = f"import sys; sys.path.insert(0, 'toolchain'); import library; library.build({str(folder / 'libshmem.so')!r}, extra=('-asan',))"
+    done = subprocess.run([sys.executable, "-c", build], cwd=ROOT, env=env, capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stderr[-4000:]
+
+    def get(name):
+        # The variables move into the heap as a whole, with the space between them: the program's are not watched.
+        include = [f"-I{os.path.join(ROOT, 'capi', 'include', p)}" for p in ("openshmem", "")]
+        command = ["gcc", "-std=gnu11", *flags, "--param", "asan-globals=0", *include, os.path.join(SOURCES, name + ".c"), "-o", str(folder / name)]
+        command += [f"-L{folder}", f"-Wl,-rpath,{folder}", "-lshmem", "-lpthread"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr[-4000:]
+        return str(folder / name)
+
+    return get
+
+
 def test_a_package_on_a_path_with_spaces(tmp_path):
     """What a wheel installs, somewhere else: shmem-cc and shmem-run find headers and library, and so does the program."""
     from shmem import _lib

@@ -50,7 +50,7 @@ static int32_t try_here(uint64_t team, const hot_call *call, int64_t timeout_ns,
   return rc;
 }
 
-int32_t gshmem_collective(uint64_t team, int32_t what, const void *in, void *out, uint64_t count, int32_t dtype, int32_t op, int32_t root,
+static int32_t collective(uint64_t team, int32_t what, const void *in, void *out, uint64_t count, int32_t dtype, int32_t op, int32_t root,
                           double scale, const uint64_t *counts, uint32_t flags, int64_t timeout_ns, int64_t slice_ns, uint64_t *request_out) {
   if (HOT_LIKELY(!(flags & (GSHMEM_ASYNC | GSHMEM_NOTIFY)))) {
     hot_call call = {.op = (uint32_t)what, .dtype = (uint32_t)dtype, .redop = (uint32_t)op, .root = root, .in = in, .out = out,
@@ -63,10 +63,16 @@ int32_t gshmem_collective(uint64_t team, int32_t what, const void *in, void *out
   return goshmem_collective(team, what, (void *)in, out, count, dtype, op, root, scale, (uint64_t *)counts, flags, timeout_ns, slice_ns, request_out);
 }
 
+int32_t gshmem_collective(uint64_t team, int32_t what, const void *in, void *out, uint64_t count, int32_t dtype, int32_t op, int32_t root,
+                          double scale, const uint64_t *counts, uint32_t flags, int64_t timeout_ns, int64_t slice_ns, uint64_t *request_out) {
+  if (HOT_UNLIKELY(what == HOT_OP_EXCHANGE || what == HOT_OP_CAST)) what = -what; /* the core's own: refused by number */
+  return collective(team, what, in, out, count, dtype, op, root, scale, counts, flags, timeout_ns, slice_ns, request_out);
+}
+
 /* Blocking forms: the same, without a slice. */
 static int32_t plain(uint64_t team, int32_t what, const void *in, void *out, uint64_t count, int32_t dtype, int32_t op, int32_t root) {
   uint64_t none;
-  return gshmem_collective(team, what, in, out, count, dtype, op, root, 1.0, NULL, 0, GSHMEM_DEFAULT_TIMEOUT, -1, &none);
+  return collective(team, what, in, out, count, dtype, op, root, 1.0, NULL, 0, GSHMEM_DEFAULT_TIMEOUT, -1, &none);
 }
 
 int32_t gshmem_barrier(uint64_t team) { return plain(team, GSHMEM_BARRIER, NULL, NULL, 0, 0, 0, -1); }

@@ -179,6 +179,50 @@ def test_garbage_is_refused_and_moves_nothing(tmp_path, transport):
         job.good()
 
 
+@pytest.mark.parametrize("transport", ["shm", "tcp"])
+def test_garbage_in_a_one_sided_request_is_an_error(tmp_path, transport):
+    body = """
+        import ctypes
+        from shmem import _abi
+        from shmem._lib import OneSided, library
+        w = up(); lib = library()
+        b = shmem.buffer(4096); low = ctypes.addressof(ctypes.c_char.from_buffer(b.data)); own = (ctypes.c_uint8 * 4096)(*([7] * 4096))
+        at, top, big = ctypes.addressof(own), 2**64 - 8, 2**63
+        shmem.barrier()
+        request = ctypes.c_uint64()
+        def start(what, words, **fields):
+            asked = OneSided(**{"size": ctypes.sizeof(OneSided), "what": _abi.DO.get(f"DO_{what}", what), "pe": 1 - ME, **fields})
+            status = lib.one_sided_start(w.handle, ctypes.byref(asked), -1, -1, ctypes.byref(request))
+            text = lib.last_error().decode() if status < 0 else "accepted"
+            assert words in text, (what, fields, status, text)
+        start("PUT", "what.size is 8", dst=low, src=at, bytes=8, size=8)
+        start(99, "what.what is 99"); start(0, "what.what is 0"); start(-1, "what.what is -1")
+        assert lib.one_sided_start(w.handle, None, -1, -1, ctypes.byref(request)) < 0
+        assert lib.one_sided_start(w.handle, ctypes.byref(OneSided(size=128, what=1)), -1, -1, None) < 0
+        start("PUT", "NULL", dst=low, bytes=8); start("GET", "NULL", src=low, bytes=8); start("PUT_SIGNAL", "NULL", dst=low, bytes=8, signal=low)
+        start("PUT", "0x8", dst=low, src=8, bytes=16); start("GET", "0x8", src=low, dst=8, bytes=16)
+        start("PUT", "", dst=low, src=top, bytes=16); start("GET", "", src=low, dst=top, bytes=16)  # wrap round: a panic inside, an error here
+        start("PUT", "symmetric", dst=low, src=at, bytes=big); start("PUT", "symmetric", dst=8, src=at, bytes=8)
+        start("IPUT", "do not fit", dst=low, src=at, bytes=8, count=big, dst_stride=1, src_stride=1)
+        start("PUT_MANY", "NULL", count=3); start("GET_MANY", str(big), count=big, dst=at, src=at, many_bytes=at, many_pe=at)
+        far, near, size, pe = (ctypes.c_uint64 * 1)(low), (ctypes.c_uint64 * 1)(8), (ctypes.c_uint64 * 1)(16), (ctypes.c_int32 * 1)(1 - ME)
+        done = ctypes.c_uint64(77)
+        lists = dict(count=1, many_bytes=ctypes.addressof(size), many_pe=ctypes.addressof(pe), done_out=ctypes.addressof(done))
+        start("PUT_MANY", "piece 0: the address 0x8", dst=ctypes.addressof(far), src=ctypes.addressof(near), **lists)
+        assert done.value == 0
+        start("ATOMIC", "operation 257", op=257, width=8, dst=low); start("ATOMIC", "operation -1", op=-1, width=8, dst=low)
+        start("P", "width 3", dst=low, width=3); start("G", "width -8", src=low, width=-8)
+        for what in (13, 14, 15, 0, -1):  # also the core's own
+            for flags in (0, _abi.ASYNC):
+                assert lib.collective(w.team.handle, what, own, own, 8, 0, 0, 0, 1.0, None, flags, -1, -1, ctypes.byref(request)) < 0, what
+        shmem.barrier()
+        assert bytes(b.data) == bytes(4096) and bytes(own) == bytes([7]) * 4096, "something moved"
+        w.finalize()
+    """
+    with Script(2, body, tmp_path, {"SHMEM_TRANSPORT": transport}) as job:
+        job.good()
+
+
 def test_finalize_that_times_out_ends_the_world(tmp_path):
     body = """
         w = up()

@@ -15,7 +15,7 @@ from . import _abi, _call
 from ._far import FAR
 from ._lib import library
 
-_SYMMETRIC = _abi.MEMORY["MEMORY_DEVICE"]
+_SYMMETRIC, _OTHER = _abi.MEMORY["MEMORY_DEVICE"], _abi.MEMORY["MEMORY_ON_DEVICE"]
 
 
 class Device:
@@ -59,14 +59,22 @@ class Device:
 
     def is_symmetric(self, address: Any) -> bool:
         """Whether an address is in the symmetric heap on the device."""
+        return self._kind(address) == _SYMMETRIC
+
+    def holds(self, address: Any) -> bool:
+        """Whether an address is memory of the device, symmetric or not."""
+        return self._kind(address) in (_SYMMETRIC, _OTHER)
+
+    def _kind(self, address: Any) -> int:
         kind = ctypes.c_int32()
-        return library().kind_of(self.handle, address, ctypes.byref(kind)) >= 0 and kind.value == _SYMMETRIC
+        return kind.value if library().kind_of(self.handle, address, ctypes.byref(kind)) >= 0 else 0
 
 
 class DeviceCalls:
     """The one-sided functions of gshmem.h for a world with a device, in the order of the current stream.
 
-    put and get of device memory are queued there; everything else waits for the stream first and is done on return.
+    put and get between device memory are queued there; everything else waits for the stream first, in slices that Ctrl-C can leave,
+    and is done on return.
     """
 
     def __init__(self, device: Device) -> None:
@@ -74,9 +82,9 @@ class DeviceCalls:
         self._device = device
 
     def put(self, handle: Any, dst: Any, src: Any, nbytes: int, pe: int) -> int:
-        """gshmem_put_on_stream to device memory, else gshmem_put. Blocks: with host memory on a side."""
+        """gshmem_put_on_stream between device memory, else gshmem_put. Blocks: with host memory on a side."""
         device = self._device
-        if not device.is_symmetric(dst):
+        if not (device.is_symmetric(dst) and device.holds(src)):
             device.settle("put")
             return FAR.put(handle, dst, src, nbytes, pe)
         stream = device.stream()
@@ -87,9 +95,9 @@ class DeviceCalls:
     put_nbi = put
 
     def get(self, handle: Any, dst: Any, src: Any, nbytes: int, pe: int) -> int:
-        """gshmem_get_on_stream from device memory, else gshmem_get. Blocks: with host memory on a side."""
+        """gshmem_get_on_stream between device memory, else gshmem_get. Blocks: with host memory on a side."""
         device = self._device
-        if not device.is_symmetric(src):
+        if not (device.is_symmetric(src) and device.holds(dst)):
             device.settle("get")
             return FAR.get(handle, dst, src, nbytes, pe)
         stream = device.stream()

@@ -100,6 +100,11 @@ use_npu_venv() {
     "$dir/bin/python" -m pip install --quiet --no-deps "$NPU" pyyaml || die "$NPU could not be installed (SHMEM_NPU_VENV=none does without)"
     site="$("$dir/bin/python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')"
     printf '%s\n' "$shared" >"$site/shared.pth"
+    local package
+    for package in torch nvidia; do # torch_npu looks for its own files beside torch's: hard links, or links where they cannot be
+      [ ! -d "$shared/$package" ] || cp -al "$shared/$package" "$site/" 2>/dev/null ||
+        { rm -rf "${site:?}/$package" && cp -as "$shared/$package" "$site/"; }
+    done
     touch "$stamp"
   fi
   NPU_PY="$dir/bin/python"

@@ -107,7 +107,7 @@ def _torch_store(rank: int, size: int, timeout: float) -> Any:
         return dist.distributed_c10d._get_default_store()
     if _kept_store is None:
         agent = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
-        tcp = dist.TCPStore(
+        tcp = dist.TCPStore(  # type: ignore[attr-defined,unused-ignore]
             os.environ["MASTER_ADDR"],
             int(os.environ["MASTER_PORT"]),
             size,
@@ -117,7 +117,7 @@ def _torch_store(rank: int, size: int, timeout: float) -> Any:
             wait_for_workers=False,
         )
         attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-        _kept_store = dist.PrefixStore(f"/shmem/attempt_{attempt}", tcp)
+        _kept_store = dist.PrefixStore(f"/shmem/attempt_{attempt}", tcp)  # type: ignore[attr-defined,unused-ignore]
     return _kept_store
 
 

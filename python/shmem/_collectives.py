@@ -157,7 +157,8 @@ def barrier_on_stream(*, team: Optional[Team] = None) -> None:
 
 def barrier(*, team: Optional[Team] = None, timeout: Optional[float] = None, async_op: bool = False) -> Optional[Request]:
     """Completes this PE's puts, then waits until all members arrive. Collective. Blocks until then; Ctrl-C leaves it."""
-    return _run("BARRIER", team, None, None, 0, timeout, async_op, None)
+    request: Optional[Request] = _run("BARRIER", team, None, None, 0, timeout, async_op, None)
+    return request
 
 
 def sync(*, team: Optional[Team] = None, timeout: Optional[float] = None) -> None:

@@ -88,7 +88,7 @@ class DeviceCalls:
             device.settle("put")
             return FAR.put(handle, dst, src, nbytes, pe)
         stream = device.stream()
-        status = library().put_on_stream(handle, dst, src, nbytes, pe, stream or None)
+        status: int = library().put_on_stream(handle, dst, src, nbytes, pe, stream or None)
         device.queued(stream)
         return status
 
@@ -101,7 +101,7 @@ class DeviceCalls:
             device.settle("get")
             return FAR.get(handle, dst, src, nbytes, pe)
         stream = device.stream()
-        status = library().get_on_stream(handle, dst, src, nbytes, pe, stream or None)
+        status: int = library().get_on_stream(handle, dst, src, nbytes, pe, stream or None)
         device.queued(stream)
         return status
 

@@ -43,7 +43,7 @@ from __future__ import annotations
 
 import builtins
 import re
-from typing import Dict, Optional, Type
+from typing import Any, Dict, Optional, Tuple, Type
 
 from . import _abi
 
@@ -60,7 +60,7 @@ class ShmemError(RuntimeError):
         self.operation = operation
         self.pe = pe
 
-    def __reduce__(self):
+    def __reduce__(self) -> Tuple[Any, ...]:
         return _rebuild, (type(self), str(self), self.operation, self.pe)
 
     def __str__(self) -> str:

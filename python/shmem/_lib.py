@@ -75,12 +75,12 @@ def _open(path: str) -> ctypes.CDLL:
 
 def _bind(dll: ctypes.CDLL, path: str, name: str, prototype: str) -> Callable[..., Any]:
     try:
-        function = getattr(dll, name)
+        function: Callable[..., Any] = getattr(dll, name)
     except AttributeError:
         raise LibraryError(f"{path} lacks {name}; reinstall so that library and Python package come from one build") from None
     result, _, arguments = prototype.partition(":")
-    function.restype = CTYPES[result]
-    function.argtypes = [CTYPES[word] for word in arguments.split()]
+    function.restype = CTYPES[result]  # type: ignore[attr-defined]
+    function.argtypes = [CTYPES[word] for word in arguments.split()]  # type: ignore[attr-defined]
     return function
 
 

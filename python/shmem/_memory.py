@@ -139,7 +139,7 @@ def _tensors() -> Any:
     return tensors
 
 
-def _new(shape: Any, kind: Any, requires_grad: bool, align: int, team: Optional[Team], timeout: Optional[float], device: Any) -> Any:
+def _new(shape: Any, kind: Any, requires_grad: bool, align: int, team: Optional[Team], timeout: Optional[float], device: Any) -> "Tensor":
     tensors = _tensors()
     import torch
 
@@ -147,7 +147,7 @@ def _new(shape: Any, kind: Any, requires_grad: bool, align: int, team: Optional[
     tensors.check_dtype(chosen)
     extents = tensors.as_shape(shape)
     block = allocate(tensors.nbytes_of(extents, chosen), align, True, team, timeout, _on_device(device))
-    made = tensors.make(block, block.address, extents, chosen)
+    made: "Tensor" = tensors.make(block, block.address, extents, chosen)
     return made.requires_grad_() if requires_grad else made
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Callable, Dict, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 from . import _ascend
 
@@ -42,7 +42,7 @@ def _must_be_given(name: str, names: Sequence[str]) -> Tuple[str, ...]:
     return _NEEDED.get(name, ())
 
 
-def arranged(name: str, names: Sequence[str], arguments: Sequence[Any], named: Dict[str, Any]) -> list:
+def arranged(name: str, names: Sequence[str], arguments: Sequence[Any], named: Dict[str, Any]) -> List[Any]:
     """Arguments in the order of the parameters; TypeError as Python itself words it."""
     if len(arguments) + len(named) != len(names):
         raise TypeError(f"{name}() takes {len(names)} arguments ({', '.join(names)}) but {len(arguments) + len(named)} were given")

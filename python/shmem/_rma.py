@@ -117,7 +117,7 @@ def put_nbi(dst: Any, src: Any, pe: int, *, world: Optional[World] = None) -> No
 def _shares(operand: _operand.Operand, value: Any) -> bool:
     """Whether an operand is the caller's own memory and not a copy of it that dies with this call."""
     if _operand.is_tensor(value):
-        return value.numel() > 0 and value.data_ptr() == operand.address
+        return bool(value.numel() > 0 and value.data_ptr() == operand.address)
     return not isinstance(operand.keep, ctypes.Array)
 
 
@@ -295,7 +295,7 @@ def to_bits(value: Any, operand: _operand.Operand, what: str) -> int:
     if letter is None:
         raise InvalidArgumentError(f"{what}: elements of {operand.name} are not single numbers of 1, 2, 4 or 8 bytes")
     try:
-        return struct.unpack("=" + _UNSIGNED[operand.itemsize], struct.pack("=" + letter, value))[0]
+        return int(struct.unpack("=" + _UNSIGNED[operand.itemsize], struct.pack("=" + letter, value))[0])
     except (struct.error, OverflowError, TypeError) as problem:
         raise InvalidArgumentError(f"{what}: {value!r} is no value of {operand.name} ({problem})") from None
 

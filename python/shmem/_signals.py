@@ -128,7 +128,7 @@ def wait_until(word: Any, op: str, value: int, *, index: int = 0, timeout: Optio
         _call.timeout_ns(timeout),
     )
     seen = _call.start(library().wait_until_start, arguments, 1, "wait_until")[0]
-    return from_bits(seen, operand)
+    return int(from_bits(seen, operand))
 
 
 def wait_on_stream(word: Any, op: str, value: int, *, index: int = 0, world: Optional[World] = None) -> None:

@@ -372,7 +372,8 @@ def _info(handle: int) -> Dict[str, Any]:
     room = need.value + 4096
     text = ctypes.create_string_buffer(room)
     _call.check(lib.info(handle, text, room, ctypes.byref(need)), "info")
-    return json.loads(text.value.decode())
+    told: Dict[str, Any] = json.loads(text.value.decode())
+    return told
 
 
 def heap_stats() -> Dict[str, int]:

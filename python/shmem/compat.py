@@ -7,7 +7,7 @@ tensors are CPU tensors. docs/ascend-differences.md tells what differs from Asce
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Optional, Sequence
+from typing import Any, Optional, Sequence, Tuple
 
 from . import _ascend, _pyshmem
 from ._errors import from_status
@@ -118,7 +118,7 @@ def calc_nbytes(shape: Optional[Sequence[int]], dtype: Any) -> int:
     return count * int(dtype.itemsize)
 
 
-def _strides(shape: Sequence[int]) -> tuple:
+def _strides(shape: Sequence[int]) -> Tuple[int, ...]:
     strides, step = [], 1
     for extent in reversed(shape):
         if extent < 0:
@@ -156,7 +156,7 @@ def construct_tensor_from_ptr(
     return flat.as_strided(shape, strides, offset)
 
 
-def _npu_tensor(address: int, nbytes: int, shape: tuple, strides: tuple, offset: int, dtype: Any, device: Any) -> Any:
+def _npu_tensor(address: int, nbytes: int, shape: Tuple[int, ...], strides: Tuple[int, ...], offset: int, dtype: Any, device: Any) -> Any:
     import torch_npu
 
     storage = torch_npu._C._construct_storage_from_data_pointer(address, device, nbytes)

@@ -15,6 +15,7 @@ import sys
 from typing import List, Optional, Tuple
 
 from .. import _lib
+from .._errors import LibraryError
 
 _NO_LINK = ("-c", "-S", "-E", "-M", "-MM", "-fsyntax-only")
 _INFORMATION = ("--version", "--help", "-v", "-dumpversion", "-dumpmachine", "--print-search-dirs")
@@ -61,7 +62,7 @@ def main(arguments: Optional[List[str]] = None, cxx: bool = False) -> int:
     show = "--show" in given
     try:
         words = command([a for a in given if a != "--show"], cxx)
-    except (LookupError, _lib.LibraryError) as problem:
+    except (LookupError, LibraryError) as problem:
         print(f"{name}: {problem}", file=sys.stderr)
         return 127
     if show:

@@ -70,7 +70,7 @@ class Job:
         """Starts nothing yet."""
         self.options = options
         self.command = command
-        self.processes: List[subprocess.Popen] = []
+        self.processes: "List[subprocess.Popen[bytes]]" = []
         self.failed: Optional[int] = None  # rank of the first that failed
         self.kill_at: Optional[float] = None
         self.signaled: Optional[int] = None

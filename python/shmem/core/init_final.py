@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Optional
 
-from .. import _pyshmem
+from .. import _ascend, _pyshmem
 from .._pyshmem import UniqueId as UniqueID
 from .utils import LEVELS, AclshmemError, AclshmemInvalid, setup_aclshmem_logger
 
@@ -21,7 +21,7 @@ def get_version() -> str:
 def get_unique_id(empty: bool = False) -> bytes:
     """The 136 bytes of a new job's unique id; with empty, as many zero bytes to receive one into. Does not block."""
     if empty:
-        return bytes(_pyshmem.UID_BYTES)
+        return bytes(_ascend.UID_BYTES)
     try:
         return _pyshmem.aclshmem_get_unique_id()
     except RuntimeError as problem:

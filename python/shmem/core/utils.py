@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from typing import Optional
+from typing import List, Optional
 
 LEVELS = ("DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 
@@ -72,7 +72,7 @@ def setup_aclshmem_logger(log_level: str = "ERROR", log_file_path: Optional[str]
     for old in list(logger.handlers):
         logger.removeHandler(old)
         old.close()
-    handlers: list = [logging.StreamHandler(sys.stdout)]
+    handlers: List[logging.Handler] = [logging.StreamHandler(sys.stdout)]
     if log_file_path:
         handlers.append(logging.FileHandler(log_file_path))
     for handler in handlers:

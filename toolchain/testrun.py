@@ -233,7 +233,7 @@ def run_npu(options: argparse.Namespace) -> List[Tally]:
         if subprocess.run(command, cwd=ROOT).returncode:
             print(f"FAIL {' '.join(command)}", flush=True)
             return [Tally("npu", 0, 1, 0, 0.0)]
-    env = {"ACLEMU_BUILD": emulator, "GSHMEM_KERNELS": kernels, "SHMEM_KERNELS": kernels}
+    env = {"ACLEMU_BUILD": emulator, "GSHMEM_KERNELS": kernels, "SHMEM_KERNELS": kernels, "SHMEM_LIBRARY": _library()}
     extra = [] if options.long else ["-m", "not long"]
     if not python:
         print("SHMEM_NPU_VENV is none: what needs torch_npu is skipped", flush=True)

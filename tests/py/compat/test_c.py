@@ -81,7 +81,7 @@ def good(program: str, n: int) -> str:
 EVERY = ["every_rma.c", "every_wait.c", "every_rest.c"]
 
 
-@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 8])
 @pytest.mark.parametrize("source", EVERY)
 def test_every_function(build, source, n):
     good(build(source), n)

@@ -2,14 +2,15 @@
 """Mutation test: is every wait, flag, clean and bound of the kernels and device headers needed, and
 would the suite notice if it were missing?
 
-    python3 tests/mutate.py --build DIR [--sample SECONDS] [--only TEXT] [--table FILE] [--last FILE] [--list]
+    python3 tests/mutate.py --build DIR [--sample SECONDS] [--only TEXT] [--table FILE] [--afresh] [--list]
 
 DIR is the OUT of a finished `make tests`. The suite runs against each mutant (mutants.py) until
 something fails, on 910 and then, if nobody noticed, what differs on 950. A mutant that survives must be listed in
 mutants_survive.txt with the reason; at least 95 % of the others must be caught. --sample tries as
 many unlisted mutants as the seconds allow, on 950, in an order that changes every day, and fails when
-one of them survives; --day repeats an earlier day's order. --last names an earlier table: the test that
-noticed a mutant then is tried first, which makes a whole run a matter of minutes.
+one of them survives; --day repeats an earlier day's order. The test that noticed a mutant when
+mutants_noticed.md was made (by --table) is tried first, which makes a whole run a matter of minutes;
+--afresh does without.
 """
 import argparse
 import concurrent.futures
@@ -30,6 +31,7 @@ import mutants
 from mutants import ROOT, Mutant
 
 SURVIVORS = ROOT / "tests" / "mutants_survive.txt"
+NOTICED = ROOT / "tests" / "mutants_noticed.md"
 ARCHS = ("2201", "3510")
 DIFFERS = ["--only", "950,udma,atomic,engine,selection,stuck,calls"]  # the tests of what differs on 950: scalar atomics and UDMA
 BAR = 95.0
@@ -132,11 +134,14 @@ def run_suite(suite: pathlib.Path, number: int, run: List[str]) -> Optional[str]
     return None
 
 
-def judge(mutant: Mutant, suites: Dict[str, pathlib.Path], runs: List[List[str]], first: Optional[str]) -> Verdict:
-    """Runs the suite against one mutant until something fails: test `first`, then the first chip's whole, of the second what differs."""
-    how = first and run_suite(next(iter(suites.values())), mutant.number, RUNS[0] + ["--only", first])
-    if how:
-        return Verdict(mutant, how)
+def judge(mutant: Mutant, suites: Dict[str, pathlib.Path], runs: List[List[str]], last: str) -> Verdict:
+    """Runs the suite against one mutant until something fails: first what noticed it `last`, then the first chip's whole, of the
+    second what differs."""
+    test = re.match(r"FAIL (\w+) .*?(\(950\))?$", last)
+    if test:
+        how = run_suite(list(suites.values())[-1 if test[2] else 0], mutant.number, RUNS[0] + ["--only", test[1]])
+        if how:
+            return Verdict(mutant, f"{how} (950)" if test[2] else how)
     for at, suite in enumerate(suites.values()):
         for run in runs:
             how = run_suite(suite, mutant.number, run + (DIFFERS if at else []))
@@ -149,17 +154,16 @@ def judge_all(chosen: List[Mutant], suites: Dict[str, pathlib.Path], known: Dict
     """The verdicts in order. With --sample, no mutant is begun after that time. Listed survivors get the two quick runs
     only: a longer look could but show that one is caught after all."""
     end = time.monotonic() + options.sample if options.sample else float("inf")
-    last = tests_of(options.last)
+    last = {} if options.afresh or not NOTICED.exists() else notices_of(NOTICED.read_text())
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for verdict in pool.map(lambda m: judge(m, suites, RUNS[:2] if m.name in known else RUNS, last.get(m.name)) if time.monotonic() < end else None, chosen):
+        for verdict in pool.map(lambda m: judge(m, suites, RUNS[:2] if m.name in known else RUNS, last.get(m.name, "")) if time.monotonic() < end else None, chosen):
             if verdict:
                 yield verdict
 
 
-def tests_of(table: str) -> Dict[str, str]:
-    """name -> the test that noticed it, from an earlier table."""
-    text = pathlib.Path(table).read_text().replace("\\|", "|") if table else ""
-    return dict(re.findall(r"^\| `(.*)` line \d+ \| FAIL (\w+) ", text, re.MULTILINE))
+def notices_of(table: str) -> Dict[str, str]:
+    """name -> how it was noticed, from an earlier table."""
+    return dict(re.findall(r"^\| `(.*)` line \d+ \| (.*) \|$", table.replace("\\|", "|"), re.MULTILINE))
 
 
 # ---- reporting -------------------------------------------------------------------------------------------------------
@@ -227,7 +231,7 @@ def options_of(arguments: Optional[List[str]]) -> argparse.Namespace:
     parser.add_argument("--day", type=int, default=int(time.time() // 86400), help="which order --sample takes")
     parser.add_argument("--arch", choices=ARCHS, help="one chip's suite only")
     parser.add_argument("--table", default="")
-    parser.add_argument("--last", default="")
+    parser.add_argument("--afresh", action="store_true", help="do not look at mutants_noticed.md")
     parser.add_argument("--list", action="store_true")
     return parser.parse_args(arguments)
 
@@ -251,7 +255,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
     cxx = shlex.split(options.cxx) if not pathlib.Path(options.cxx).exists() else [options.cxx]
     archs = [options.arch] if options.arch else ARCHS[1:] if options.sample else ARCHS
     suites = {arch: build_suite(build, build / "mutants", arch, cxx, max(options.jobs, 2)) for arch in archs}
-    how = judge(Mutant(0, "", 0, "none"), suites, RUNS[:1] if options.sample else RUNS, None).how
+    how = judge(Mutant(0, "", 0, "none"), suites, RUNS[:1] if options.sample else RUNS, "").how
     if how:
         raise SystemExit(f"mutate: the suite fails without any mutant: {how}")
     verdicts = []

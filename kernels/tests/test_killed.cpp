@@ -199,19 +199,20 @@ void signal_and_look(const void* p)
     if (AscendC::GetBlockIdx() == 0 && aclshmem_signal_wait_until(gshmem::at<int32_t>(a.sig), ACLSHMEM_CMP_EQ, 5) == 5) look(a, a.data);
 }
 
-// Both put, slowly, and meet in a barrier; each block looks at what the other PE put when it was a good one.
-void meet_and_look(const void* p)
+// PE 0, and PE 1 too when `both`, put slowly and meet; a block for which it was a good barrier looks at what was put.
+void meet(const LookArgs& a, bool both)
 {
-    const LookArgs& a = *static_cast<const LookArgs*>(p);
     aclshmemx_set_state(reinterpret_cast<GM_ADDR>(a.state));
     const gshmem::Share s = gshmem::block_share(a.bytes, 512);
     aclshmemx_set_mte_config(0, 64, 0); // 32 bytes at a time
-    const int other = 1 - aclshmem_my_pe();
-    const uint64_t mine = a.data + (other ? 0 : a.bytes), theirs = a.data + (other ? a.bytes : 0);
-    gshmem::put_nbi<uint8_t>(mine + s.begin, mine + s.begin, s.size, other);
+    const int me = aclshmem_my_pe(), other = 1 - me;
+    const uint64_t mine = a.data + (me ? a.bytes : 0), theirs = a.data + (me ? 0 : a.bytes);
+    if (me == 0 || both) gshmem::put_nbi<uint8_t>(mine + s.begin, mine + s.begin, s.size, other);
     aclshmem_barrier_all();
-    if (!aclshmemx_aborted()) look(a, theirs);
+    if ((me == 1 || both) && !aclshmemx_aborted()) look(a, theirs);
 }
+void meet_one_way(const void* p) { meet(*static_cast<const LookArgs*>(p), false); }
+void meet_both_ways(const void* p) { meet(*static_cast<const LookArgs*>(p), true); }
 
 // `kernel` on two PEs, an abort of PE 0 at many steps; PE 1 is aborted when it waits for what will not come.
 void run_look(const Config& c, const char* kernel, int runs)
@@ -251,8 +252,10 @@ KERNEL_TEST(killed_signal_means_data)
 KERNEL_TEST(killed_barrier_means_data)
 {
     if (c.pes != 3) return;
-    km_register_kernel("meet_and_look", meet_and_look, sizeof(LookArgs));
-    run_look(c, "meet_and_look", full ? 200 : 60);
+    km_register_kernel("meet_one_way", meet_one_way, sizeof(LookArgs));
+    km_register_kernel("meet_both_ways", meet_both_ways, sizeof(LookArgs));
+    run_look(c, "meet_one_way", full ? 200 : 60);
+    run_look(c, "meet_both_ways", full ? 200 : 60);
 }
 
 KERNEL_TEST(killed_one_sided) { run_all(c, one_sided(), full); }

@@ -187,7 +187,7 @@ def ones(
     timeout: Optional[float] = None,
     device: Any = None,
 ) -> "Tensor":
-    """Allocates a symmetric tensor of ones. Collective. Blocks until all members of the team arrive."""
+    """Allocates a symmetric tensor of ones. Collective. Blocks until all members of the team have filled theirs, as full does."""
     return full(size, 1, dtype=dtype, requires_grad=requires_grad, team=team, timeout=timeout, device=device)
 
 
@@ -201,13 +201,23 @@ def full(
     timeout: Optional[float] = None,
     device: Any = None,
 ) -> "Tensor":
-    """Allocates a symmetric tensor filled with a value. Collective. Blocks until all members of the team arrive.
+    """Allocates a symmetric tensor filled with a value. Collective. Blocks until all members of the team have filled theirs.
 
-    The fill is local: a barrier is needed before a peer may rely on it.
+    So no put of a peer comes before the fill, and every peer's values may be relied on.
     """
     made = _new(size if isinstance(size, tuple) else (size,), dtype, False, 0, team, timeout, device)
     made.fill_(fill_value)
+    _meet(made, team, timeout)
     return made.requires_grad_() if requires_grad else made
+
+
+def _meet(made: Any, team: Optional[Team], timeout: Optional[float]) -> None:
+    """Waits until all members have stored the first values of a tensor: a fast one's put would be overwritten by a slow one's fill."""
+    from ._collectives import sync
+
+    if not made.is_cpu:
+        _tensors().wait_for_stream(made)
+    sync(team=team, timeout=timeout)
 
 
 def empty_like(t: "Tensor", *, team: Optional[Team] = None, timeout: Optional[float] = None) -> "Tensor":
@@ -221,9 +231,10 @@ def zeros_like(t: "Tensor", *, team: Optional[Team] = None, timeout: Optional[fl
 
 
 def symmetric_copy(t: "Tensor", *, team: Optional[Team] = None, timeout: Optional[float] = None) -> "Tensor":
-    """Allocates a symmetric tensor and copies a tensor's values into it here. Collective. Blocks until all members arrive."""
+    """Allocates a symmetric tensor and copies a tensor's values into it here. Collective. Blocks until all members have copied theirs."""
     made = empty_like(t, team=team, timeout=timeout)
     made.copy_(t.detach())
+    _meet(made, team, timeout)
     return made
 
 

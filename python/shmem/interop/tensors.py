@@ -213,3 +213,8 @@ def like_at(t: torch.Tensor, address: int, block: Block) -> torch.Tensor:
     reach = 1 + sum((size - 1) * stride for size, stride in zip(t.size(), t.stride()))
     flat = make(block, address, (reach,), t.dtype)
     return flat.as_strided(t.size(), t.stride())
+
+
+def wait_for_stream(tensor: torch.Tensor) -> None:
+    """Waits until the device has done what the current stream has to do with an npu tensor. Collective: no. Blocks: for the stream."""
+    npu.runtime().current_stream(tensor.device).synchronize()

@@ -55,6 +55,28 @@ def test_window(pool):
     pool.run(windows, pool.transport != "tcp", world=False)
 
 
+def first_values(ctx):
+    """A member that is slow to fill its tensor does not overwrite what a fast one has put there."""
+    import time
+
+    import shmem
+
+    size, whole = 50000, torch.int64
+    make = [lambda: shmem.full((size,), -1, dtype=whole), lambda: shmem.symmetric_copy(torch.full((size,), -1)), lambda: shmem.ones(size, dtype=whole)]
+    for turn in range(24):
+        if ctx.me == turn % ctx.n:
+            time.sleep(0.003)
+        t = make[turn % 3]()
+        for pe in range(ctx.n):
+            shmem.p(t, 100 + ctx.me, pe, index=ctx.me)
+        shmem.barrier()
+        assert t[: ctx.n].tolist() == [100 + pe for pe in range(ctx.n)], turn
+
+
+def test_first_values(pool):
+    pool.run(first_values)
+
+
 def handles(ctx, mapped):
     import shmem
 

@@ -135,7 +135,7 @@ class KernelWork(Work):
     def get_future(self) -> Any:
         """A future of the written tensors, done at once: whoever waits for it has his stream ordered behind the operation."""
         if self._future is None:
-            future = torch.futures.Future(devices=[torch.device(npu.KIND, self._world.device.index)])
+            future: torch.futures.Future[Any] = torch.futures.Future(devices=[torch.device(npu.KIND, self._world.device.index)])
             with npu.runtime().stream(self._stream):
                 future.set_result(list(self._result))
             self._future = future

@@ -106,7 +106,7 @@ def make(block: Block, address: int, shape: Sequence[int], dtype: torch.dtype) -
     index = index_of(block.world)
     whole = bytes_at(block, address, max(count * dtype.itemsize, 1), index)
     with npu.runtime().device(index):
-        return torch.empty(0, dtype=dtype, device=torch.device(npu.KIND, index)).set_(whole.untyped_storage(), 0, tuple(shape))
+        return torch.empty(0, dtype=dtype, device=torch.device(npu.KIND, index)).set_(whole.untyped_storage(), 0, tuple(shape))  # type: ignore[call-overload]
 
 
 def index_of(world: Any) -> int:

@@ -110,7 +110,7 @@ class Collectives:
         here = self._channel.rank == root
         inside = updatable(source, after) if here and target is source else readable(source)
         outside = inside if target is source else (writable(target, after) if here else None)
-        inside, outside = types.as_parts(inside, operator), types.as_parts(outside, operator) if here else None
+        inside, outside = types.as_parts(inside, operator), types.as_parts(outside, operator) if outside is not None else None
         dtype, op = types.reduction(inside.dtype, operator)
         return self._channel.run(
             channel.REDUCE,

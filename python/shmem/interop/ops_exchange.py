@@ -16,7 +16,7 @@ from . import ops_channel as channel
 from .ops import Collectives
 from .ops_buffers import Copies, gathered, nbytes, overlaps, readable, same_dtype, spread, writable
 from .ops_sync import is_blocking_message, is_sync
-from .work import Work
+from .work import Work, error_of
 
 # Tags of torch are C ints; the monitored barrier talks beyond them.
 _MONITOR_TAG = 1 << 40
@@ -142,7 +142,7 @@ class Exchanges(Collectives):
             self._report(deadline)
 
     def _monitor(self, deadline: float, limit: timedelta, wait_all_ranks: bool) -> None:
-        missing = []
+        missing: List[int] = []
         for rank in range(1, self._channel.size):
             if missing and not wait_all_ranks:
                 break
@@ -182,7 +182,7 @@ class Exchanges(Collectives):
             _call.left(request)
             raise
         if status < 0:
-            raise channel.error_of(status, "monitored_barrier")
+            raise error_of(status, "monitored_barrier")
         if request.value:
             self._channel.finish(request.value, "monitored_barrier")
 

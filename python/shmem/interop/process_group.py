@@ -35,7 +35,7 @@ class ShmemProcessGroup(Memory, Exchanges, ProcessGroup):
         if HYBRID:
             super().__init__(store, channel.rank, channel.size)
         else:
-            super().__init__(channel.rank, channel.size)
+            super().__init__(channel.rank, channel.size)  # type: ignore[call-arg]  # before torch 2.14
         self._world = world
         self._channel = channel
         self._group = name
@@ -141,7 +141,7 @@ class OldProcessGroup(ShmemProcessGroup):
         return self._group_desc
 
     @property
-    def group_name(self) -> str:
+    def group_name(self) -> Any:
         """The name torch gave the group."""
         return self._group_name
 

@@ -70,7 +70,7 @@ def make(block: Optional[Block], address: int, shape: Sequence[int], dtype: torc
     flat = torch.frombuffer(span, dtype=dtype, count=max(count, 1))
     if count:
         return flat.resize_(tuple(shape))  # in place: a view would keep its base, and the block, whatever becomes of it
-    return torch.empty(0, dtype=dtype, device="cpu").set_(flat.untyped_storage(), 0, tuple(shape))
+    return torch.empty(0, dtype=dtype, device="cpu").set_(flat.untyped_storage(), 0, tuple(shape))  # type: ignore[call-overload]
 
 
 def as_shape(size: Tuple[Any, ...]) -> Tuple[int, ...]:

@@ -38,7 +38,7 @@ def group_of(group: Any = None) -> Any:
     if group is None:
         group = dist.group.WORLD
     if isinstance(group, str):
-        group = torch._C._distributed_c10d._resolve_process_group(group)
+        group = torch._C._distributed_c10d._resolve_process_group(group)  # type: ignore[arg-type]  # newer stubs want a type of their own
     if not hasattr(group, "_channel"):
         raise InvalidArgumentError(
             "the group is not one of backend 'shmem' alone; create it with init_process_group('shmem') or new_group(backend='shmem')"

@@ -62,6 +62,7 @@ def unwaited_work_is_late():
         device = malloc(64)
         ctypes.memmove(pinned, pattern(64, round_), 64)
         copy_async(device, pinned, 64, H2D, handle)
+        time.sleep(0.002)  # long for work that is done at once, short for work that is held back
         stale += read(device, 64) != pattern(64, round_)
         synchronize(handle)
         assert read(device, 64) == pattern(64, round_)
@@ -110,6 +111,7 @@ def a_wait_on_one_stream_leaves_others_late():
         copy_async(pinned, x, 64, D2H, a)
         synchronize(a)
         assert ctypes.string_at(pinned, 64) == pattern(64, round_)
+        time.sleep(0.002)
         stale += read(y, 64) != pattern(64, round_)
         synchronize(b)
         assert read(y, 64) == pattern(64, round_)

@@ -7,6 +7,7 @@ engine runs it with no call from here. Either way the call arrives exactly once.
 from __future__ import annotations
 
 import collections
+import contextlib
 import ctypes
 from datetime import timedelta
 from typing import Any, Deque, Dict, List, Optional, Sequence
@@ -301,5 +302,6 @@ class Channel:
         """Destroys the team. Blocks: no."""
         if self.closed is None or self.aborted:
             self.closed = self.closed or why
-            library().team_destroy(self.team)
+            with self.courier.starting if self.courier is not None else contextlib.nullcontext():
+                library().team_destroy(self.team)
         self._kept.clear()

@@ -317,6 +317,7 @@ def aborted(ctx):
         with pytest.raises(RuntimeError, match="gone"):
             dist.all_reduce(torch.ones(1))
     else:
+        time.sleep(0.5)  # so that the first's operation cannot be over before it aborts
         with pytest.raises(RuntimeError):
             for _ in range(2):
                 dist.all_reduce(torch.ones(1))

@@ -3,16 +3,20 @@ package bootstrap
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	weak "math/rand/v2"
 	"net"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"goshmem/gocore/status"
 )
@@ -132,13 +136,21 @@ func openFDs(t *testing.T) int {
 	return len(entries)
 }
 
+// freePort is an address nobody listens on. It is none of the ports that Linux hands to outgoing connections by default, since another
+// test's could take it before it is bound.
 func freePort(t *testing.T, host string) string {
-	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
-	if err != nil {
-		t.Skipf("no %s here: %v", host, err)
+	for range 100 {
+		l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(21000+weak.IntN(11000))))
+		if err == nil {
+			defer l.Close()
+			return l.Addr().String()
+		}
+		if !errors.Is(err, unix.EADDRINUSE) {
+			t.Skipf("no %s here: %v", host, err)
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("no free port")
+	return ""
 }
 
 func uidOptions(o *Offer, me, n int) Options {

@@ -30,7 +30,8 @@ func fixed(t ticket) finder { return func() (ticket, error) { return t, nil } }
 type dialer struct {
 	find    finder
 	who     hello
-	patient bool // the ticket may be of an earlier run: keep trying although another job answers
+	patient bool   // the ticket may be of an earlier run: keep trying although another job answers
+	hint    string // what a PE that never got there is told besides
 }
 
 // dial connects, says hello and waits until all have come. It tries until ctx ends.
@@ -62,7 +63,7 @@ func (d *dialer) dial(ctx context.Context) (*client, []byte, []byte, error) {
 			pause = min(2*pause, retryMost)
 		case <-ctx.Done():
 			e := waitError(ctx, opJoin, nil)
-			e.Detail = fmt.Sprintf("PE %d cannot reach the host of the rendezvous (PE 0) at %v: %v", d.who.me, t.addrs, last)
+			e.Detail = fmt.Sprintf("PE %d cannot reach the host of the rendezvous (PE 0) at %v: %v%s", d.who.me, t.addrs, last, d.hint)
 			return nil, nil, nil, e
 		}
 	}

@@ -77,6 +77,7 @@ func (c Choice) joinEndpoint(ctx context.Context) (*Rendezvous, error) {
 		d := dialer{find: c.findEndpoint(private), who: c.hello(), patient: private != "" && c.Me != 0}
 		if c.Me == 0 {
 			d.find = c.bindOr(ctx, d.find)
+			d.hint = portTaken
 		}
 		r, err := c.reach(ctx, d)
 		var bound *boundError
@@ -114,6 +115,10 @@ func (c Choice) findEndpoint(private string) finder {
 type boundError struct{ l net.Listener }
 
 func (b *boundError) Error() string { return "bound " + b.l.Addr().String() }
+
+// portTaken is why PE 0 may find neither a free port nor its job there.
+const portTaken = "; PE 0 could not listen there itself, since the port is in use: by another program, or by a connection that got it as its own" +
+	" (Linux takes those from /proc/sys/net/ipv4/ip_local_port_range); choose a port that is free and outside that range"
 
 // bindOr binds the endpoint for PE 0. While something else holds it, PE 0 looks for its host there: a process that inherited the
 // launcher's socket and is another PE this time. A job that is ending, or a second PE 0, shows itself that way as well.

@@ -141,7 +141,7 @@ func TestMissingPEsAreNamedOnAllThatCame(t *testing.T) {
 	require.NoError(t, err)
 	start := time.Now()
 	job := launch(t, []int{0, 1, 3}, time.Second, func(me int) Options { return uidOptions(o, me, 5) })
-	require.InDelta(t, 1, time.Since(start).Seconds(), 0.3)
+	require.WithinRange(t, time.Now(), start.Add(time.Second), start.Add(3*time.Second))
 	for _, j := range job {
 		require.ErrorIs(t, j.err, status.Timeout)
 		require.ErrorContains(t, j.err, "2, 4")
@@ -174,6 +174,21 @@ func TestPortOfSomethingElse(t *testing.T) {
 	require.Less(t, time.Since(start), 5*time.Second)
 }
 
+// Linux may give the port that a user chose to an outgoing connection of anybody before PE 0 listens there.
+func TestPortOfAConnection(t *testing.T) {
+	noLeaks(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	c, err := net.Dial("tcp", l.Addr().String())
+	require.NoError(t, err)
+	defer c.Close()
+	o := launch(t, []int{0}, 500*time.Millisecond, func(int) Options { return guest(c.LocalAddr().String(), goodSecret, 0, 2) })[0]
+	require.ErrorIs(t, o.err, status.Timeout)
+	require.ErrorContains(t, o.err, "ip_local_port_range")
+	require.ErrorContains(t, o.err, c.LocalAddr().String())
+}
+
 func TestLatePE(t *testing.T) {
 	noLeaks(t)
 	o, err := NewOffer("127.0.0.1")
@@ -194,7 +209,8 @@ func TestNoHost(t *testing.T) {
 	require.ErrorIs(t, o.err, status.Timeout)
 	require.ErrorContains(t, o.err, "PE 0")
 	require.ErrorContains(t, o.err, "refused")
-	require.InDelta(t, 0.5, time.Since(start).Seconds(), 0.2)
+	require.GreaterOrEqual(t, time.Since(start), 500*time.Millisecond)
+	require.Less(t, time.Since(start), 5*time.Second)
 }
 
 func TestPEThatStopsExchangingIsNamed(t *testing.T) {

@@ -6,9 +6,11 @@
 #   OUTDIR/cann-8.1, OUTDIR/cann-9.2   libascendcl.so with the entry points of those releases
 #
 # Put OUTDIR first in LD_LIBRARY_PATH. CXX chooses the compiler, EMULATOR_CXXFLAGS adds flags.
+# A library appears whole: processes that use the old one while it is made again keep theirs. OUTDIR/built is newer than all of them.
 set -eu
 out=${1:?usage: build.sh OUTDIR}
 here=$(cd "$(dirname "$0")" && pwd)
+self=$here/$(basename "$0")
 cxx=${CXX:-g++}
 mkdir -p "$out/objects" "$out/cann-8.1" "$out/cann-9.2"
 out=$(cd "$out" && pwd)
@@ -16,7 +18,7 @@ flags="-std=c++17 -O2 -g1 -fPIC -ffp-contract=off -Wall -Wextra -pthread ${EMULA
 
 # stale OBJECT: must the object be made (again)? The compiler wrote what it depends on beside it.
 stale() {
-    [ -e "$1" ] && [ -e "${1%.o}.d" ] && [ ! "$0" -nt "$1" ] || return 0
+    [ -e "$1" ] && [ -e "${1%.o}.d" ] && [ ! "$self" -nt "$1" ] || return 0
     for file in $(sed 's/^[^:]*://; s/\\$//' "${1%.o}.d"); do
         [ -e "$file" ] && [ ! "$file" -nt "$1" ] || return 0
     done
@@ -40,17 +42,29 @@ exports() {
         END { print "*; };" }' "$here/interface/functions.def" | sed "s/const char\\*//"
 }
 
+# link LIBRARY ARGUMENT...: links a library beside its place, and puts it there when it is whole and something of it is newer.
+link() {
+    library=$1; shift
+    for part in "$self" "$@"; do
+        if [ ! -e "$library" ] || { [ -f "$part" ] && [ "$part" -nt "$library" ]; }; then
+            $cxx -shared -pthread "-Wl,-soname,$(basename "$library")" "$@" -o "$library.new"
+            mv "$library.new" "$library"
+            return
+        fi
+    done
+}
+
 compile runtime
 compile operators -O1
 compile collective
 cd "$out"
 for pair in 8_5:. 8_1:cann-8.1 master:cann-9.2; do
     exports "${pair%%:*}" > "objects/${pair%%:*}.map"
-    $cxx -shared -pthread -Wl,-soname,libascendcl.so -Wl,--version-script,"objects/${pair%%:*}.map" -Wl,-z,defs \
-        objects/runtime-*.o -ldl -o "${pair##*:}/libascendcl.so"
+    link "${pair##*:}/libascendcl.so" -Wl,--version-script,"objects/${pair%%:*}.map" -Wl,-z,defs objects/runtime-*.o -ldl
 done
-$cxx -shared -Wl,-soname,libhccl.so objects/collective-*.o -ldl -o libhccl.so
+link libhccl.so objects/collective-*.o -ldl
 for name in libge_runner libgraph libacl_tdt_channel libacl_op_compiler; do
-    $cxx -shared -Wl,-soname,$name.so -Wl,--no-as-needed -L. -lascendcl -Wl,-rpath,'$ORIGIN' -o $name.so
+    link $name.so -Wl,--no-as-needed -L. -lascendcl -Wl,-rpath,'$ORIGIN'
 done
-$cxx -shared -Wl,-soname,libopapi.so -Wl,-z,defs objects/operators-*.o -L. -lascendcl -Wl,-rpath,'$ORIGIN' -pthread -o libopapi.so
+link libopapi.so -Wl,-z,defs objects/operators-*.o -L. -lascendcl -Wl,-rpath,'$ORIGIN'
+touch built

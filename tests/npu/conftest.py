@@ -10,6 +10,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "tests" / "acl_emulator"
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(ROOT / "tests" / "py"))
 
 
 def pytest_configure(config):

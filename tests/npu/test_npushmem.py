@@ -2,10 +2,10 @@
 
 import os
 import pathlib
-import socket
 import sys
 
 import pytest
+from ports import free_port
 
 from conftest import HERE, ROOT
 
@@ -25,8 +25,7 @@ def library():
 
 
 def run(npu, case, tmp_path, size=2, **settings):
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
+    port = free_port()
     lib = library()
     package = [] if os.environ.get("SHMEM_TEST_INSTALLED") == "1" else [str(ROOT / "python")]
     settings.update(

@@ -2,9 +2,9 @@
 
 import re
 import signal
-import socket
 
 import pytest
+from ports import free_port
 
 from conftest import HERE
 from test_rules import CHIPS
@@ -69,8 +69,7 @@ def test_a_missing_operator_is_named(npu):
 
 @pytest.mark.parametrize("size", [2])
 def test_data_parallel_training_matches_one_cpu_process(npu, size):
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
+    port = free_port()
     ranks = [npu.start(HERE / "distributed.py", rank, size, port, devices=size) for rank in range(size)]
     try:
         for process in ranks:

@@ -41,14 +41,13 @@ func (s setting) String() string {
 	return strings.Trim(strings.Join([]string{s.chip, s.release, strconv.Itoa(s.n), s.fail}, " "), " ")
 }
 
-// build makes what the tests run over when a source is newer, once for all processes of the machine that ask. It skips where there
-// is no compiler.
-func build(t *testing.T, compiler, product string, sources []string, command ...string) string {
+// build makes what the tests run over, in a folder of the build, when a source is newer than the last build's end; one at a time of
+// all processes of the machine that ask. It skips where there is no compiler.
+func build(t *testing.T, compiler, folder string, sources []string, command ...string) string {
 	t.Helper()
-	product, err := filepath.Abs(filepath.Join(root, "build", product))
+	folder, err := filepath.Abs(filepath.Join(root, "build", folder))
 	require.NoError(t, err)
-	folder := filepath.Dir(product)
-	if fresh(t, product, sources) {
+	if fresh(t, filepath.Join(folder, "built"), sources) {
 		return folder
 	}
 	if _, err := exec.LookPath(compiler); err != nil {
@@ -87,7 +86,7 @@ func emulator(t *testing.T) string {
 		return folder
 	}
 	sources := []string{"tests/acl_emulator/runtime", "tests/acl_emulator/interface"}
-	return build(t, "g++", "acl_emulator/libascendcl.so", sources, "tests/acl_emulator/build.sh")
+	return build(t, "g++", "acl_emulator", sources, "tests/acl_emulator/build.sh")
 }
 
 func kernelFolder(t *testing.T) string {
@@ -99,7 +98,7 @@ func kernelFolder(t *testing.T) string {
 		compiler = "clang++-14"
 	}
 	sources := []string{"kernels/include", "kernels/cpu_model", "kernels/rma", "kernels/coll", "kernels/fused"}
-	return build(t, compiler, "kernels/libgshmem_kernels_cpu_3510.so", sources, "sh", "-c", `exec make -s -C kernels OUT="$0"`)
+	return build(t, compiler, "kernels", sources, "sh", "-c", `exec make -s -C kernels OUT="$0"`)
 }
 
 // pe is one process of a test.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 
 import pytest
+from ports import free_port
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 SOURCES = os.path.join(ROOT, "tests", "c", "ascend")
@@ -34,13 +34,6 @@ def environment() -> dict:
     return {**env, "LD_LIBRARY_PATH": os.path.dirname(library())}
 
 
-def free_port() -> int:
-    """A port whose neighbours serve other instances."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1] % 30000 + 20000
-
-
 @pytest.fixture(scope="session")
 def build(tmp_path_factory):
     folder, made = tmp_path_factory.mktemp("ascend"), {}
@@ -59,7 +52,7 @@ def build(tmp_path_factory):
 
 def run(program: str, n: int, timeout: float = 60) -> list:
     """Runs n PEs; gives (code, output, errors) of each. Nothing is left running."""
-    port = str(free_port())
+    port = str(free_port(before=8, after=8))  # its neighbours serve other instances
     pes = [
         subprocess.Popen([program, str(me), str(n), port], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for me in range(n)
     ]

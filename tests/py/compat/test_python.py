@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-import socket
 
 import pytest
+from ports import free_port
 
 import shmem
 from processes import Script
@@ -37,12 +37,9 @@ def store(address, values, kind=ctypes.c_int32): (kind * len(values)).from_addre
 
 
 def job(n: int, body: str, folder: object, **env: str):
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
     import textwrap
 
-    return Script(n, textwrap.dedent(HEAD) + textwrap.dedent(body), folder, {"T_PORT": str(port), **env})
+    return Script(n, textwrap.dedent(HEAD) + textwrap.dedent(body), folder, {"T_PORT": str(free_port()), **env})
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])

@@ -48,6 +48,7 @@ func Settings() []Setting {
 		{Name: "SHMEM_DIR", Type: Text, Help: "Directory, best on tmpfs, in which segments are named files. For PEs that share a host but cannot pass descriptors (separate network and PID namespaces). Empty: anonymous memory."},
 		{Name: "SHMEM_DEVICE", Type: Text, Default: "none", Help: "Accelerator of each PE, the same on all: none, npu (an Ascend NPU through CANN; npu:2 names one, else the device set on the calling thread, else LOCAL_RANK), auto (npu when every PE has one, else none), host (host memory posing as a device, for tests)."},
 		{Name: "SHMEM_DEVICE_SIZE", Type: Bytes, Default: "1g", Min: 0, Max: 1 << 54, Help: "Size of each PE's symmetric heap on its device, rounded up to what the device allocates. Device memory is used when the heap is made."},
+		{Name: "SHMEM_DEVICE_SCRATCH", Type: Bytes, Default: "32m", Min: 0, Max: 1 << 40, Help: "Device memory of each process group, at most a 16th of SHMEM_DEVICE_SIZE, through which kernels serve npu tensors that are not symmetric. Larger tensors go in pieces. 0: such tensors go through host memory. The smallest of the members' counts."},
 		{Name: "SHMEM_KERNELS", Type: Text, Help: "Library of device kernels, or the folder that holds it. Empty: beside libshmem.so."},
 		{Name: "SHMEM_ACL_LIBRARY", Type: Text, Help: "Path of libascendcl.so. Empty: the one already loaded, else where the loader finds it."},
 		{Name: "SHMEM_CROWDED", Type: Choice, Default: "auto", Choices: []string{"auto", "yes", "no"}, Help: "Whether waiting gives up the processor at once. auto: when a host has more PEs than cores they may use."},
@@ -72,6 +73,7 @@ type Config struct {
 	Dir           string
 	Device        string
 	DeviceSize    uint64
+	DeviceScratch uint64
 	Kernels       string
 	ACLLibrary    string
 	Crowded       string
@@ -114,6 +116,8 @@ func (c *Config) assign(name string, v value) {
 		c.Device = v.s
 	case "SHMEM_DEVICE_SIZE":
 		c.DeviceSize = uint64(v.n)
+	case "SHMEM_DEVICE_SCRATCH":
+		c.DeviceScratch = uint64(v.n)
 	case "SHMEM_KERNELS":
 		c.Kernels = v.s
 	case "SHMEM_ACL_LIBRARY":

@@ -50,6 +50,8 @@ type infoDevice struct {
 	Facts  *device.Facts `json:"facts,omitempty"`
 	Heap   *infoHeap     `json:"heap,omitempty"`
 	Far    []string      `json:"not_mapped,omitempty"` // peers whose device memory is out of reach, and why
+
+	Scratch uint64 `json:"group_scratch,omitempty"` // what a process group may take of that heap: SHMEM_DEVICE_SCRATCH in bytes
 }
 
 type infoPeer struct {
@@ -125,7 +127,8 @@ func (w *World) infoDevice() infoDevice {
 	}
 	s := w.statsOf(x.arena)
 	facts := x.facts
-	out := infoDevice{Kind: x.kind, State: "up", Facts: &facts, Heap: &infoHeap{s.Bytes, s.Used, s.LargestHole, s.Blocks, s.Dropped, facts.Sharing}}
+	out := infoDevice{Kind: x.kind, State: "up", Facts: &facts, Heap: &infoHeap{s.Bytes, s.Used, s.LargestHole, s.Blocks, s.Dropped, facts.Sharing},
+		Scratch: w.cfg.DeviceScratch}
 	if err := x.health(); err != nil {
 		out.State = "broken: " + err.Error()
 	}

@@ -26,6 +26,7 @@ class Device:
         self.handle = handle
         self.index = int(facts["id"])
         self.kernels = bool(self._state())
+        self.heap_bytes = self.scratch_bytes = 0  # of the symmetric heap, and what a process group may take of it
         self._used: Set[int] = set()
 
     def _state(self) -> int:
@@ -126,4 +127,7 @@ def find(handle: int, told: Any) -> Optional[Device]:
     device = told.get("device") or {}
     if device.get("kind") != "npu" or device.get("state") != "up":
         return None
-    return Device(handle, device["facts"])
+    found = Device(handle, device["facts"])
+    found.heap_bytes = int(device["heap"]["bytes"])
+    found.scratch_bytes = int(device.get("group_scratch", 0))
+    return found

@@ -362,6 +362,7 @@ def info() -> Dict[str, Any]:
     groups = sys.modules.get(__package__ + ".interop.process_group_world")
     if groups is not None:
         told["python"]["torch_device_operations"] = groups.paths()
+        told["python"]["torch_device_groups"] = groups.scratches()
     return told
 
 

@@ -98,7 +98,7 @@ class Lane:
         if not sync:
             stream.wait_stream(current)
             for tensor in tensors:
-                if not self._world.device.is_symmetric(tensor.data_ptr()):
+                if npu.on_npu(tensor) and not self._world.device.is_symmetric(tensor.data_ptr()):
                     tensor.record_stream(stream)  # so that the caching allocator does not hand it out before the kernel is done
         with runtime.stream(stream):
             begin()

@@ -73,6 +73,9 @@ class Channel:
         self.courier: Any = None  # starts operations of device tensors (work_device), once there was one ...
         self.behind: Any = None  # ... through this channel
         self.paths: Dict[str, int] = {}  # how many operations of device tensors went which way
+        self.scratch: Any = None  # what their kernels work on (npu_scratch), where the members agreed on some ...
+        self.in_place = False  # the members give their symmetric device tensors together (pg_options in_place)
+        self.without_scratch = ""  # ... and else why not
         self.collective = lib.collective
         self._kept: Deque[Work] = collections.deque(maxlen=_KEPT)
         self.set_timeout(timeout)
@@ -274,9 +277,13 @@ class Channel:
         work._result = [tensor]
         return work
 
-    def _check_open(self) -> None:
+    def refuse_closed(self) -> None:
+        """Raises when the group is gone. Blocks: no."""
         if self.closed is not None:
             raise FinalizedError(f"this process group is gone ({self.closed}); make a new one")
+
+    def _check_open(self) -> None:
+        self.refuse_closed()
         self.keep_order()
 
     def keep_order(self) -> None:
@@ -303,5 +310,7 @@ class Channel:
         if self.closed is None or self.aborted:
             self.closed = self.closed or why
             with self.courier.starting if self.courier is not None else contextlib.nullcontext():
+                if self.scratch is not None:
+                    self.scratch.close()
                 library().team_destroy(self.team)
         self._kept.clear()

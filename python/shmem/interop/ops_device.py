@@ -1,9 +1,9 @@
 """The collectives of torch.distributed for npu tensors, beside those for cpu tensors.
 
-An operation with an npu tensor among its arguments goes through host memory (stage.py): every dtype, layout and operator that
-cpu tensors have. A synchronous call does so in this thread on the caller's stream; an asynchronous one in the background
-(work_device.py). Operations of cpu tensors wait until those before them have started: the order of the calls is the order on
-the team, whatever the device.
+What kernels do goes through the group's scratch on the device (ops_kernels.py). Everything else goes through host memory (stage.py):
+every dtype and operator that cpu tensors have. A synchronous call does so in this thread on the caller's stream; an asynchronous one
+in the background (work_device.py). Operations of cpu tensors wait until those before them have started: the order of the calls is the
+order on the team, whatever the device.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from . import ops_channel as codes
 from . import ops_types as types
 from .ops_buffers import nbytes
 from .ops_channel import Channel
+from .ops_kernels import Kernels
 from .ops_exchange import Exchanges
 from .ops_sync import is_blocking_message, is_sync
 from .stage import Stage
@@ -45,7 +46,14 @@ class DeviceExchanges(Exchanges):
     _up: Any = None
     _lane: Any = None
     _numbered: Optional[bool] = None
+    _kernels: Optional[Kernels] = None
     _world: Any
+
+    def _by_device(self) -> Kernels:
+        """The group's operations by kernels."""
+        if self._kernels is None:
+            self._kernels = Kernels(self._world.world, self._channel)
+        return self._kernels
 
     def _prepare(self, device: torch.device) -> HostSide:
         """The channel's streams, courier and host side, made at the first device operation."""
@@ -99,9 +107,9 @@ class DeviceExchanges(Exchanges):
     def _by_kernels(
         self, what: int, inside: torch.Tensor, outside: torch.Tensor, count: int, sync: bool, *, dtype: int = 0, operator: int = 0, root: int = 0
     ) -> Optional[Work]:
-        """Queues a collective for the device's kernels where the tensors allow it; None when it must go through host memory."""
+        """Queues a collective in place, in a group whose members promise to give their symmetric tensors together; None elsewhere."""
         world, channel = self._world.world, self._channel
-        if not kernels.fits(world, what, inside, outside, dtype, operator):
+        if not channel.in_place or not kernels.fits(world, what, inside, outside, dtype, operator):
             return None
         channel._check_open()
         if self._numbered is None:
@@ -119,7 +127,7 @@ class DeviceExchanges(Exchanges):
 
     def _reduced_by_kernels(self, what: int, inside: torch.Tensor, outside: torch.Tensor, opts: Any, sync: bool) -> Optional[Work]:
         """The same for a reduction; `opts` has torch's operator."""
-        if self._world.world.device is None or inside.dtype is not outside.dtype:
+        if not self._channel.in_place or self._world.world.device is None or inside.dtype is not outside.dtype:
             return None
         found = types.known_codes(inside.dtype, int(opts.reduceOp.op) if opts is not None else 0)
         if found is None:
@@ -140,6 +148,9 @@ class DeviceExchanges(Exchanges):
             work = self._reduced_by_kernels(codes.ALL_REDUCE, tensors[0], tensors[0], opts, is_sync(opts))
             if work is not None:
                 return work
+        work = self._by_device().all_reduce(tensors, opts, is_sync(opts))
+        if work is not None:
+            return work
 
         def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
             hosts = [stage.update(tensor) for tensor in tensors]
@@ -165,6 +176,9 @@ class DeviceExchanges(Exchanges):
         device = npu.device_of(tensors)
         if device is None:
             return super().allreduce_coalesced(tensors, opts)
+        work = self._by_device().all_reduce(tensors, opts, is_sync(opts))
+        if work is not None:
+            return work
 
         def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
             hosts = [stage.update(tensor) for tensor in tensors]
@@ -177,6 +191,10 @@ class DeviceExchanges(Exchanges):
         device = npu.device_of(tensors)
         if device is None:
             return super().reduce(tensors, opts)
+        self._check_rank(opts.rootRank, "root")
+        work = self._by_device().all_reduce([tensors[opts.rootTensor]], opts, is_sync(opts), opts.rootRank)
+        if work is not None:
+            return work
 
         def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
             mine = stage.update if opts.rootRank == self._channel.rank else stage.read
@@ -190,6 +208,11 @@ class DeviceExchanges(Exchanges):
         device = npu.device_of([*outputs, *inputs[0]])
         if device is None:
             return super().reduce_scatter(outputs, inputs, opts)
+        parts, own = inputs[0], self._channel.rank
+        if len(parts) == self._channel.size and parts[own].numel() == outputs[0].numel():
+            work = self._by_device().reduce_scatter(outputs[:1], [[part] for part in parts], opts, is_sync(opts))
+            if work is not None:
+                return work
 
         def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
             target, parts = [stage.write(outputs[0])], [stage.read_all(inputs[0])]
@@ -204,13 +227,24 @@ class DeviceExchanges(Exchanges):
             work = self._reduced_by_kernels(codes.REDUCE_SCATTER, input, output, opts, sync)
             if work is not None:
                 return work
-        return self._one_each("reduce_scatter_single", [output], [input], opts, sync)
+        return self._scattered("reduce_scatter_single", [output], [input], opts, sync)
+
+    def _scattered(self, name: str, outputs: _Tensors, inputs: _Tensors, opts: Any, sync: bool) -> Work:
+        """reduce_scatter_single, of one or of several."""
+        n, on_npu = self._channel.size, npu.device_of([*outputs, *inputs]) is not None
+        if on_npu and len(outputs) == len(inputs) and all(i.numel() == o.numel() * n for o, i in zip(outputs, inputs)):
+            work = self._by_device().reduce_scatter(outputs, [inputs], opts, sync, joined=True)
+            if work is not None:
+                return work
+        if len(outputs) == 1 and not name.endswith("coalesced"):
+            return self._one_each(name, outputs, inputs, opts, sync)
+        return self._several(name, outputs, inputs, opts, sync)
 
     _reduce_scatter_base = reduce_scatter_single
 
     def reduce_scatter_single_coalesced(self, outputs: _Tensors, inputs: _Tensors, opts: Any = None) -> Work:
         """reduce_scatter_single of several tensors. Collective. Blocks: until done unless asyncOp."""
-        return self._several("reduce_scatter_single_coalesced", outputs, inputs, opts, is_sync(opts))
+        return self._scattered("reduce_scatter_single_coalesced", outputs, inputs, opts, is_sync(opts))
 
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
 
@@ -248,6 +282,7 @@ class DeviceExchanges(Exchanges):
         if 0 <= opts.rootRank < self._channel.size:
             tensor = tensors[opts.rootTensor]
             work = self._by_kernels(codes.BROADCAST, tensor, tensor, nbytes(tensor), is_sync(opts), root=opts.rootRank)
+            work = work or self._by_device().broadcast(tensor, opts.rootRank, is_sync(opts))
             if work is not None:
                 return work
 
@@ -263,6 +298,10 @@ class DeviceExchanges(Exchanges):
         device = npu.device_of([*outputs[0], *inputs])
         if device is None:
             return super().allgather(outputs, inputs, opts)
+        if self._gathers([[one] for one in outputs[0]], inputs[:1]):
+            work = self._by_device().all_gather([[one] for one in outputs[0]], inputs[:1], is_sync(opts))
+            if work is not None:
+                return work
 
         def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
             targets, sources = [stage.write_all(outputs[0])], [stage.read(inputs[0])]
@@ -277,7 +316,29 @@ class DeviceExchanges(Exchanges):
             work = self._by_kernels(codes.ALL_GATHER, input, output, nbytes(input), sync)
             if work is not None:
                 return work
-        return self._one_each("all_gather_single", [output], [input], opts, sync)
+        return self._gathered("all_gather_single", [output], [input], opts, sync)
+
+    def _gathers(self, outputs: Sequence[_Tensors], inputs: _Tensors) -> bool:
+        """Whether outputs[rank] can take that rank's tensors; what cannot is refused by the operation on the host."""
+        own, every = self._channel.rank, [tensor for part in outputs for tensor in part]
+        return (
+            len(outputs) == self._channel.size
+            and all(len(part) == len(inputs) for part in outputs)
+            and all(one.dtype is inputs[0].dtype for one in (*every, *inputs))
+            and all(a.numel() == b.numel() for a, b in zip(outputs[own], inputs))
+        )
+
+    def _gathered(self, name: str, outputs: _Tensors, inputs: _Tensors, opts: Any, sync: bool) -> Work:
+        """all_gather_single, of one or of several."""
+        n, on_npu = self._channel.size, npu.device_of([*outputs, *inputs]) is not None
+        pairs = list(zip(outputs, inputs))
+        if on_npu and len(outputs) == len(inputs) and all(o.numel() == i.numel() * n and o.dtype is i.dtype for o, i in pairs):
+            work = self._by_device().all_gather([outputs], inputs, sync, joined=True)
+            if work is not None:
+                return work
+        if len(outputs) == 1 and not name.endswith("coalesced"):
+            return self._one_each(name, outputs, inputs, opts, sync)
+        return self._several(name, outputs, inputs, opts, sync)
 
     _allgather_base = all_gather_single
 
@@ -287,6 +348,10 @@ class DeviceExchanges(Exchanges):
         device = npu.device_of([*every, *inputs])
         if device is None:
             return super().allgather_coalesced(outputs, inputs, opts)
+        if self._gathers(outputs, inputs):
+            work = self._by_device().all_gather(outputs, inputs, is_sync(opts))
+            if work is not None:
+                return work
 
         def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
             targets, sources = [[stage.write(t) for t in mine] for mine in outputs], [stage.read(t) for t in inputs]
@@ -296,7 +361,7 @@ class DeviceExchanges(Exchanges):
 
     def all_gather_single_coalesced(self, outputs: _Tensors, inputs: _Tensors, opts: Any = None) -> Work:
         """all_gather_single of several tensors. Collective. Blocks: until done unless asyncOp."""
-        return self._several("all_gather_single_coalesced", outputs, inputs, opts, is_sync(opts))
+        return self._gathered("all_gather_single_coalesced", outputs, inputs, opts, is_sync(opts))
 
     allgather_into_tensor_coalesced = all_gather_single_coalesced
 
@@ -306,6 +371,10 @@ class DeviceExchanges(Exchanges):
         device = npu.device_of([*parts, *inputs])
         if device is None:
             return super().gather(outputs, inputs, opts)
+        self._check_rank(opts.rootRank, "root")
+        work = self._by_device().gather(parts, inputs[0], opts.rootRank, is_sync(opts))
+        if work is not None:
+            return work
 
         def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
             targets = [stage.write_all(mine) for mine in outputs]
@@ -319,6 +388,10 @@ class DeviceExchanges(Exchanges):
         device = npu.device_of([*outputs, *(inputs[0] if inputs else [])])
         if device is None:
             return super().scatter(outputs, inputs, opts)
+        self._check_rank(opts.rootRank, "root")
+        work = self._by_device().scatter(outputs[0], inputs[0] if inputs else (), opts.rootRank, is_sync(opts))
+        if work is not None:
+            return work
 
         def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
             sources = [stage.read_all(mine) for mine in inputs]
@@ -342,8 +415,9 @@ class DeviceExchanges(Exchanges):
         if device is None:
             return super().all_to_all_single(output, input, output_splits, input_splits, opts)
         even = not len(output_splits) and not len(input_splits) and input.numel() == output.numel() and input.dtype is output.dtype
-        if even and input.dim() and input.size(0) % self._channel.size == 0 and input is not output:
+        if even and input.dim() and input.size(0) % self._channel.size == 0:
             work = self._by_kernels(codes.ALL_TO_ALL, input, output, nbytes(input) // self._channel.size, is_sync(opts))
+            work = work or self._by_device().all_to_all(output, input, is_sync(opts))
             if work is not None:
                 return work
 

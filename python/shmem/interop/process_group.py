@@ -20,7 +20,7 @@ from .ops_channel import Channel
 from .ops_exchange import Exchanges
 from .process_group_dynamo import hide
 from .process_group_memory import Memory
-from .process_group_world import GroupWorld, open_default, open_subgroup
+from .process_group_world import GroupWorld, in_place, open_default, open_subgroup
 
 # Backend can be subclassed from 2.14 on; FakeWork came with that.
 HYBRID = hasattr(torch._C._distributed_c10d, "FakeWork")
@@ -213,6 +213,7 @@ def _open(opts: Any, options: Any) -> "tuple[GroupWorld, Channel, str]":
         if members[opts.group_rank : opts.group_rank + 1] == [] or len(members) != opts.group_size:
             raise InvalidArgumentError(f"group {name}: rank {opts.group_rank} of {opts.group_size} does not fit the ranks {members}")
         world, channel = open_subgroup(opts.store, members, opts.group_rank, opts.timeout, options)
+    channel.in_place = in_place(options)
     return world, channel, name
 
 

@@ -34,7 +34,8 @@ _FAILED = b"failed:"
 # Leaving waits for the others so that nobody loses memory under his feet, yet a script must end.
 _LEAVE_SECONDS = 30.0
 _EXIT_SECONDS = 2.0
-_OPTIONS = ("heap", "transport", "interface", "label", "device", "device_heap")
+_OPTIONS = ("heap", "transport", "interface", "label", "device", "device_heap")  # of the world
+_OF_GROUP = "in_place"  # symmetric npu tensors are used where they lie: a promise that all members give theirs
 
 
 class GroupWorld:
@@ -72,6 +73,10 @@ class GroupWorld:
         arguments = (self.world.handle, pes, len(members), _key(ranks, turn), limit)
         words = _call.start(library().team_create_start, arguments, 1, "new_group")
         made = Channel(words[0], rank, len(members), timeout, self.completions)
+        if self.world.device is not None:
+            from .npu_scratch import open_scratch
+
+            made.scratch, made.without_scratch = open_scratch(self.world, made.team, rank, len(members))
         with self._lock:
             self.channels.append(made)
         return made
@@ -126,6 +131,16 @@ def paths() -> Dict[str, int]:
     return total
 
 
+def scratches() -> List[Dict[str, Any]]:
+    """For each group in a world with a device: its ranks, the bytes of its scratch there, and why it has none."""
+    return [
+        {"size": channel.size, "scratch": channel.scratch.nbytes if channel.scratch is not None else 0, "reason": channel.without_scratch}
+        for world in _live
+        if world.world.device is not None
+        for channel in world.channels
+    ]
+
+
 def default_world() -> Optional[GroupWorld]:
     """The world of the default group, while it is up."""
     return _default if _default is not None and _default.alive else None
@@ -156,7 +171,9 @@ def open_subgroup(store: Any, members: Sequence[int], rank: int, timeout: timede
 def open_split(world: GroupWorld, parent: Channel, ranks: Sequence[int]) -> "tuple[GroupWorld, Channel]":
     """The channel of some ranks of a group: a team of its world. Collective over those ranks. Blocks until they arrive."""
     members = [translate(parent, rank, world) for rank in ranks]
-    return world, world.channel(members, list(ranks).index(parent.rank), parent.timeout)
+    channel = world.channel(members, list(ranks).index(parent.rank), parent.timeout)
+    channel.in_place = parent.in_place
+    return world, channel
 
 
 def translate(channel: Channel, rank: int, world: GroupWorld) -> int:
@@ -167,13 +184,18 @@ def translate(channel: Channel, rank: int, world: GroupWorld) -> int:
 
 
 def _chosen(options: Any) -> Dict[str, Any]:
-    """What the user gave as pg_options: nothing, torch's own options object, or a dict of ours."""
+    """What the user gave as pg_options for the world: nothing, torch's own options object, or a dict of ours."""
     if options is None or not isinstance(options, dict):
         return {}
-    unknown = sorted(set(options) - set(_OPTIONS))
+    unknown = sorted(set(options) - {*_OPTIONS, _OF_GROUP})
     if unknown:
-        raise InvalidArgumentError(f"pg_options has unknown keys {unknown}; known are {', '.join(_OPTIONS)}")
-    return dict(options)
+        raise InvalidArgumentError(f"pg_options has unknown keys {unknown}; known are {', '.join((*_OPTIONS, _OF_GROUP))}")
+    return {key: value for key, value in options.items() if key != _OF_GROUP}
+
+
+def in_place(options: Any) -> bool:
+    """Whether pg_options promise that the members give their symmetric npu tensors together."""
+    return isinstance(options, dict) and bool(options.get(_OF_GROUP))
 
 
 def _open(store: Any, rank: int, size: int, timeout: timedelta, options: Any) -> GroupWorld:

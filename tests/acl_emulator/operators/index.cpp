@@ -1,4 +1,6 @@
 // Operators that choose elements or put them in places that the data tells.
+#include <map>
+
 #include "move.h"
 
 namespace emu {
@@ -159,7 +161,7 @@ Work index_select(const aclTensor* self, int64_t dim, const aclTensor* indices, 
     };
 }
 
-// The two operators whose result has a size that only the data tells: they set the shape of `out` when they run,
+// The operators whose result has a size that only the data tells: they set the shape of `out` when they run,
 // which the caller waits for.
 Work masked_select(const aclTensor* self, const aclTensor* mask, aclTensor* out) {
     return [a = View(self), m = View(mask), o = View(out), out] {
@@ -191,6 +193,30 @@ Work nonzero(const aclTensor* self, aclTensor* out, bool columns) {
         store(columns ? o.with_dims({found, rank}, {1, found}) : o.with_dims({found, rank}, {rank, 1}), all);
         out->dims = columns ? Dims{rank, found} : Dims{found, rank};
         out->strides = {out->dims[1], 1};
+    };
+}
+
+// unique gives each value once, in ascending order, where each element went, and how many there were of each.
+Work unique(const aclTensor* self, aclTensor* out, const aclTensor* places, const aclTensor* counts, bool inverse, bool counted) {
+    return [=, a = View(self), o = View(out), p = View(places), c = View(counts)] {
+        compute({a.type}, [&](auto zero) {
+            auto values = load<decltype(zero)>(a);
+            std::map<decltype(zero), int64_t> seen;
+            for (auto v : values) seen[v]++;
+            std::vector<decltype(zero)> kept;
+            Dims numbers, where;
+            for (auto& [value, n] : seen) {
+                kept.push_back(value), numbers.push_back(n);
+                n = static_cast<int64_t>(kept.size()) - 1;  // from here on: its place
+            }
+            for (auto v : values) where.push_back(seen[v]);
+            Dims dims{static_cast<int64_t>(kept.size())};
+            store(o.with_dims(dims, {1}), kept);
+            if (inverse) store(p, where);
+            if (counted) store(c.with_dims(dims, {1}), numbers);
+            out->dims = dims;
+            out->strides = {1};
+        });
     };
 }
 
@@ -245,6 +271,8 @@ OPERATOR(InplaceScatterValue, (const aclTensor* self, int64_t dim, const aclTens
 OPERATOR(MaskedSelect, (const aclTensor* self, const aclTensor* mask, aclTensor* out), masked_select(self, mask, out))
 OPERATOR(Nonzero, (const aclTensor* self, aclTensor* out), nonzero(self, out, false))
 OPERATOR(NonzeroV2, (const aclTensor* self, aclTensor* out), nonzero(self, out, true))
+OPERATOR(Unique2, (const aclTensor* self, bool, bool inverse, bool counted, aclTensor* out, const aclTensor* places, const aclTensor* counts),
+         unique(self, out, places, counts, inverse, counted))
 OPERATOR(InplaceIndexFillTensor, (const aclTensor* self, int64_t dim, const aclIntArray* indices, const aclScalar* value),
          index_fill(self, dim, indices, value, self))
 OPERATOR(IndexFillTensor, (const aclTensor* self, int64_t dim, const aclIntArray* indices, const aclScalar* value,

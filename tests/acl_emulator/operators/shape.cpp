@@ -72,6 +72,37 @@ Work repeat(const aclTensor* self, const aclIntArray*, const aclTensor* out) {
     };
 }
 
+// repeat_each gives every slice of a dimension (every element when there is none) as often as `times` says.
+Work repeat_each(const View& self, const std::function<int64_t(size_t)>& times, const int64_t* dim, const aclTensor* out) {
+    size_t d = dim ? static_cast<size_t>(wrap(*dim, self.dims.size())) : 0;
+    return [a = self, times, d, flat = !dim, o = View(out)] {
+        if (!flat) {
+            int64_t at = 0;
+            for (int64_t i = 0; i < a.dims[d]; i++) {
+                for (int64_t k = times(static_cast<size_t>(i)); k > 0; k--) copy_into(part(o, d, at++, 1), part(a, d, i, 1));
+            }
+            return;
+        }
+        compute({a.type}, [&](auto zero) {
+            std::vector<decltype(zero)> values;
+            size_t i = 0;
+            for (auto v : load<decltype(zero)>(a)) values.insert(values.end(), static_cast<size_t>(times(i++)), v);
+            store(o, values);
+        });
+    };
+}
+
+// What repeats: one number, or one for each slice, read when the operator runs.
+std::function<int64_t(size_t)> as_often(int64_t n) {
+    return [n](size_t) { return n; };
+}
+std::function<int64_t(size_t)> as_often(const aclTensor* numbers) {
+    return [v = View(numbers)](size_t i) {
+        auto all = load<int64_t>(v);
+        return all.size() == 1 ? all[0] : all.at(i);
+    };
+}
+
 Work sort(const aclTensor* self, int64_t dim, bool descending, int64_t limit, const aclTensor* values,
           const aclTensor* indices) {
     return [=, a = View(self), v = View(values), p = View(indices)] {
@@ -175,3 +206,11 @@ OPERATOR(SplitWithSize, (const aclTensor* self, const aclIntArray* sizes, int64_
          split(self, sizes->values, dim, outs))
 OPERATOR(SplitTensor, (const aclTensor* self, uint64_t size, int64_t dim, const aclTensorList* outs),
          split(self, {static_cast<int64_t>(size)}, dim, outs))
+OPERATOR(RepeatInterleaveInt, (const aclTensor* self, int64_t times, int64_t, const aclTensor* out),
+         repeat_each(self, as_often(times), nullptr, out))
+OPERATOR(RepeatInterleaveIntWithDim, (const aclTensor* self, int64_t times, int64_t dim, int64_t, const aclTensor* out),
+         repeat_each(self, as_often(times), &dim, out))
+OPERATOR(RepeatInterleave, (const aclTensor* self, const aclTensor* times, int64_t, const aclTensor* out),
+         repeat_each(self, as_often(times), nullptr, out))
+OPERATOR(RepeatInterleaveWithDim, (const aclTensor* self, const aclTensor* times, int64_t dim, int64_t, const aclTensor* out),
+         repeat_each(self, as_often(times), &dim, out))

@@ -232,6 +232,12 @@ static inline int hot_any_device(const hot_world *w, const void *a, const void *
 }
 
 #define HOT_FAST_SPINS 400
+
+/* As w->spin, for waits that are not yet a hot_wait: at least one look. */
+static inline int hot_fast_spins(hot_world *w) {
+  uint32_t spins = hot_spin(w);
+  return spins < HOT_FAST_SPINS ? (int)spins + 1 : HOT_FAST_SPINS;
+}
 #define HOT_FAST_MEMBERS 16
 
 /* The arrival and the short wait: 1 when everybody has come, 0 when not (yet). */
@@ -247,7 +253,7 @@ static inline int hot_fast_meet(hot_team *t, const hot_desc *d, uint32_t seq, ui
     atomic_store_explicit(&a->flag, want, memory_order_release);
     hot_wake(t, r);
   }
-  int spins = t->world->crowded ? 1 : HOT_FAST_SPINS;
+  int spins = hot_fast_spins(t->world);
   for (int32_t r = 0; r < n; r++) {
     if (r == me) continue;
     hot_arrival *a = hot_line_of(t, me, seq, r);

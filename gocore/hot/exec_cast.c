@@ -71,7 +71,7 @@ static int fits(const hot_team *t, const hot_call *a) {
 
 /* 1 when the letter is there; a team that is not well, or others that are elsewhere, are for the form that can wait. */
 static int wait_briefly(const hot_team *t, const hot_letter *l, uint64_t want) {
-  for (int spins = t->world->crowded ? 1 : HOT_FAST_SPINS; spins >= 0; spins--) {
+  for (int spins = hot_fast_spins(t->world); spins >= 0; spins--) {
     if (atomic_load_explicit(&l->flag, memory_order_acquire) == want) return 1; /* pairs with send of the root */
     hot_pause();
   }

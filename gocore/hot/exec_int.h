@@ -27,7 +27,7 @@ int32_t hot_exec_look(hot_coll *c, hot_behind behind);
 int32_t hot_exec_turn(hot_coll *c, int64_t until_ns, hot_behind behind);
 
 /* Is it time to look where the others are? Not while a wait still spins, then every now and then. */
-static inline int hot_exec_look_around(hot_coll *c) { return c->wait.rounds >= c->team->world->spin && (++c->turns & 15u) == 0; }
+static inline int hot_exec_look_around(hot_coll *c) { return c->wait.rounds >= hot_spin(c->team->world) && (++c->turns & 15u) == 0; }
 
 /* A word of rank r's mapped memory by reference. */
 uint8_t *hot_exec_at(const hot_coll *c, int32_t r, uint64_t ref);

@@ -150,7 +150,7 @@ typedef struct hot_world {
   int32_t direct;             /* nothing is outstanding outside this table: fence and quiet are finished here */
   uintptr_t device_low;       /* addresses in [device_low, + device_span) may be a device's: never followed, Go looks closer. */
   uint64_t device_span;       /* 0: this process uses no device */
-  uint32_t spin;              /* turns of a wait that only spin (0 when crowded) */
+  _Atomic uint32_t spin;      /* turns of a wait that only spin: 0 when crowded, few while another PE runs on our core; wait.c learns it */
   hot_seg seg[HOT_MAX_SEG];   /* seg[0] is the heap, never HOT_KIND_DEVICE */
   uint8_t **whole;            /* whole[pe]: first byte of that PE's mapped segment 0, NULL when unmapped */
   hot_header *self;           /* == whole[me] */
@@ -316,8 +316,8 @@ typedef struct hot_wait {
 int64_t hot_now(void); /* CLOCK_MONOTONIC, ns */
 
 /*
- * One turn of waiting: spins, yields or sleeps on the doorbell according to how long this wait has gone on (spin about 20 us
- * when not crowded, yield to 1 ms, sleep with a bound of 100 us rising to 1 ms). Returns HOT_OK to look at the word again,
+ * One turn of waiting: spins, yields or sleeps on the doorbell according to how long this wait has gone on (spin up to about 20 us,
+ * not when crowded and briefly while a PE shares our core, yield to 1 ms, sleep with a bound of 100 us rising to 1 ms). Returns HOT_OK to look at the word again,
  * HOT_PENDING when `until_ns` or the deadline has passed (until_ns 0: at once, for polls), HOT_SLOW when an alarm was raised that
  * this wait has not seen (somebody died, aborted, poisoned, closed): the caller finds out what, and may go on with the same state.
  * hot_wait_spin in hot_inline.h is the same with the spinning part inline.

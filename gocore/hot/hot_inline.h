@@ -220,9 +220,11 @@ HOT_INLINE uint32_t hot_alarms(hot_world *w) {
   return w->self ? a + atomic_load_explicit(&w->self->alarm, memory_order_acquire) : a; /* partner: hot_raise */
 }
 
+HOT_INLINE uint32_t hot_spin(hot_world *w) { return atomic_load_explicit(&w->spin, memory_order_relaxed); }
+
 /* hot_wait_turn with its spinning part inline. */
 HOT_INLINE int32_t hot_wait_spin(hot_world *w, hot_wait *s, int64_t until_ns) {
-  if (HOT_LIKELY(s->rounds < w->spin && until_ns != 0)) {
+  if (HOT_LIKELY(s->rounds < hot_spin(w) && until_ns != 0)) {
     s->rounds++;
     hot_pause();
     return HOT_OK;

@@ -172,7 +172,7 @@ hot_world *hot_world_new(int32_t me, int32_t n, uint64_t id) {
   w->direct = 0;
   w->device_low = 0;
   w->device_span = 0;
-  w->spin = HOT_SPIN_TURNS;
+  atomic_store(&w->spin, HOT_SPIN_TURNS);
   w->self = NULL;
   w->id = id;
   atomic_store(&w->alarm, 0);
@@ -229,7 +229,7 @@ uint64_t hot_world_publish(hot_world *w) {
     membarrier_register();
   }
   pthread_mutex_unlock(&pool_lock);
-  if (w->crowded) w->spin = 0;
+  if (w->crowded) atomic_store(&w->spin, 0);
   w->generation = (w->generation + 1) & 0x0fffffffu;
   uint64_t handle = (uint64_t)(w->generation | HOT_GEN_WORLD) << 32 | w->slot;
   atomic_store_explicit(&w->handle, handle, memory_order_release); /* partner: hot_enter */

@@ -1,9 +1,12 @@
 /*
  * wait.c - waiting for a word that somebody else will change, cheaply.
  *
- * Phases of one wait: spin (about 20 us, not when crowded), yield (to 1 ms), sleep on the doorbell. Every sleep is bounded (100 us
- * rising to 1 ms), so a wake that is missed costs time, never a hang: plain puts, stores through a peer's view and devices
+ * Phases of one wait: spin (up to about 20 us, not when crowded), yield (to 1 ms), sleep on the doorbell. Every sleep is bounded
+ * (100 us rising to 1 ms), so a wake that is missed costs time, never a hang: plain puts, stores through a peer's view and devices
  * change words without ringing.
+ *
+ * The scheduler may keep two PEs on one core for a while although others are free, and whoever spins there spins against its own
+ * peer. How long a yield takes tells: see learn.
  */
 #define _GNU_SOURCE
 #include "hot_inline.h"
@@ -16,6 +19,9 @@
 #include <unistd.h>
 
 #define YIELD_NS 1000000ll       /* age of a wait at which it begins to sleep */
+#define ALONE_NS 1000ll          /* a yield that took less gave the core to nobody: it was a mere system call */
+#define COMPANY_NS 100000ll      /* ... that took less than this gave it to somebody who yields as well, a peer; longer, to a stranger */
+#define COMPANY_SPIN 16u         /* turns of spinning beside a peer: as long as an answer takes that is under way on another core */
 #define ATTENTIVE_NS 50000ll     /* after a ring: somebody is writing here, and ringing costs them a system call */
 #define SLEEP_MIN_NS 100000ll    /* bound of the first sleeps ... */
 #define SLEEP_MAX_NS 1000000ll   /* ... and of late ones: a tenth of the age in between */
@@ -67,6 +73,20 @@ static void doze(hot_world *w, hot_wait *s, int64_t age, int64_t left) {
   if (hot_bell_sleep(w->self, s->bell, least(bound, left)) == HOT_OK) s->attentive_ns = hot_now() + ATTENTIVE_NS;
 }
 
+/*
+ * Adapts how long waits spin to what the last yield met, `took` ns long. A peer on our core: hardly spin, it cannot run before we
+ * yield. Nobody: twice as long as before. A stranger that keeps the core for its time slice: as before, since yielding early to it is
+ * what would cost. Threads may race here; each value is a good one.
+ */
+static void learn(hot_world *w, int64_t took) {
+  uint32_t spin = hot_spin(w), next = spin;
+  if (took < ALONE_NS)
+    next = spin < HOT_SPIN_TURNS / 2 ? 2 * spin : HOT_SPIN_TURNS;
+  else if (took < COMPANY_NS)
+    next = COMPANY_SPIN;
+  if (next != spin) atomic_store_explicit(&w->spin, next, memory_order_relaxed);
+}
+
 int32_t hot_wait_turn(hot_world *w, hot_wait *s, int64_t until_ns) {
   uint32_t a = hot_alarms(w);
   if (a != s->alarm_seen) {
@@ -74,7 +94,7 @@ int32_t hot_wait_turn(hot_world *w, hot_wait *s, int64_t until_ns) {
     return HOT_SLOW;
   }
   if (until_ns == 0) return HOT_PENDING;
-  if (s->rounds < w->spin) {
+  if (s->rounds < hot_spin(w)) {
     s->rounds++;
     hot_pause();
     return HOT_OK;
@@ -83,9 +103,10 @@ int32_t hot_wait_turn(hot_world *w, hot_wait *s, int64_t until_ns) {
   if (!s->started_ns) s->started_ns = now;
   if (now >= limit) return HOT_PENDING;
   int64_t age = now - s->started_ns;
-  if (age < YIELD_NS || now < s->attentive_ns || !w->self)
+  if (age < YIELD_NS || now < s->attentive_ns || !w->self) {
     sched_yield();
-  else if (s->armed)
+    if (!w->crowded) learn(w, hot_now() - now);
+  } else if (s->armed)
     doze(w, s, age, limit - now);
   else
     arm(w, s);

@@ -110,6 +110,42 @@ static void crowded_barrier(void) {
   rig_join(&r);
 }
 
+/* Two PEs that the scheduler holds on one core stop spinning against each other, and spin again when they are alone. */
+static void shared_core_is_noticed(void) {
+  rig r;
+  enum { TURNS = 200 };
+  uint64_t round = 0;
+  cpu_set_t all, one;
+  CHECK(!sched_getaffinity(0, sizeof all, &all));
+  int core = 0;
+  while (!CPU_ISSET(core, &all)) core++;
+  CPU_ZERO(&one);
+  CPU_SET(core, &one);
+  rig_memory(&r, 2);
+  rig_fork(&r);
+  r.w->crowded = 0; /* also where there is one core only */
+  atomic_store(&r.w->spin, HOT_SPIN_TURNS);
+  CHECK(!sched_setaffinity(0, sizeof one, &one));
+  uint32_t least = HOT_SPIN_TURNS;
+  for (int i = 0; i < TURNS; i++) {
+    rig_barrier(&r, &round);
+    if (hot_spin(r.w) < least) least = hot_spin(r.w);
+  }
+  printf("     PE %d spun %u turns at the least beside its peer\n", r.me, (unsigned)least);
+  CHECK(least < HOT_SPIN_TURNS / 10);
+  CHECK(!sched_setaffinity(0, sizeof all, &all));
+  if (r.me == 0) { /* the other is gone, or goes */
+    int64_t until = hot_now() + 10000 * MS;
+    hot_wait s = {0};
+    while (hot_spin(r.w) < HOT_SPIN_TURNS && hot_now() < until) {
+      CHECK_EQ(hot_h_wait_until(r.h, rig_word(&r, 0), 8, HOT_CMP_EQ, 1, &s, hot_now() + MS), HOT_PENDING);
+      s = (hot_wait){0};
+    }
+    CHECK_EQ(hot_spin(r.w), HOT_SPIN_TURNS);
+  }
+  rig_join(&r);
+}
+
 static void idle_waiter_is_cheap(void) {
   rig r;
   rig_memory(&r, 1);
@@ -132,6 +168,7 @@ const test_case waiting_tests[] = {
   {"a plain put is seen", plain_put_is_seen},
   {"an alarm ends a wait once", alarm_ends_a_wait_once},
   {"crowded barrier", crowded_barrier},
+  {"a shared core is noticed", shared_core_is_noticed},
   {"an idle waiter is cheap", idle_waiter_is_cheap},
   {NULL, NULL},
 };

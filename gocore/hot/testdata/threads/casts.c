@@ -69,7 +69,7 @@ static void set_up(int me) {
     hot_world_whole(w, p, segment[p]);
   }
   w->direct = w->crowded = 1;
-  w->spin = 0;
+  atomic_store(&w->spin, 0);
   hot_world_publish(w);
   hot_team *t = team[me] = hot_team_new(w, me, N);
   for (int p = 0; p < N; p++) {

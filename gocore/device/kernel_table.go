@@ -13,6 +13,7 @@ var kernelTable = []Kernel{
 	{"gshmem_k_signal_wait", []string{"sig", "cmp", "value", "seen_out"}},
 	{"gshmem_k_wait", []string{"ivar", "dtype", "cmp", "value_bits"}},
 	{"gshmem_k_atomic_add", []string{"dst_sym", "dtype", "value_bits", "pe"}},
+	{"gshmem_k_atomic", []string{"dst_sym", "op", "word_bytes", "value", "compare", "old_out", "pe"}},
 	{"gshmem_k_quiet", []string{}},
 	{"gshmem_k_barrier", []string{"team"}},
 	{"gshmem_k_broadcast", []string{"team", "dst_sym", "src", "bytes", "root"}},

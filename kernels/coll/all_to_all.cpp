@@ -4,7 +4,7 @@
 
 using namespace gshmem;
 
-extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_all_to_all(GM_ADDR state, uint64_t team, GM_ADDR dst, GM_ADDR src, uint64_t bytes)
+extern "C" GSHMEM_ENTRY void gshmem_k_all_to_all(GM_ADDR state, uint64_t team, GM_ADDR dst, GM_ADDR src, uint64_t bytes)
 {
     between_barriers(state, team, [=](const Team& t) {
         const uint64_t mine = address(dst) + bytes * static_cast<uint64_t>(t.me);

@@ -27,16 +27,16 @@ template <typename T> ACLSHMEM_DEVICE void two_shot(const Team& t, uint64_t dst,
 
 } // namespace
 
-extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_allreduce_one_shot(GM_ADDR state, uint64_t team, GM_ADDR dst, GM_ADDR src, uint64_t count,
-                                                           uint64_t dtype, uint64_t op)
+extern "C" GSHMEM_ENTRY void gshmem_k_allreduce_one_shot(GM_ADDR state, uint64_t team, GM_ADDR dst, GM_ADDR src, uint64_t count,
+                                                 uint64_t dtype, uint64_t op)
 {
     between_barriers(state, team, [=](const Team& t) {
         with_dtype(dtype, [=](auto zero) { one_shot<decltype(zero)>(t, address(dst), address(src), count, op); });
     });
 }
 
-extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_allreduce_two_shot(GM_ADDR state, uint64_t team, GM_ADDR dst, GM_ADDR src, uint64_t count,
-                                                           uint64_t dtype, uint64_t op)
+extern "C" GSHMEM_ENTRY void gshmem_k_allreduce_two_shot(GM_ADDR state, uint64_t team, GM_ADDR dst, GM_ADDR src, uint64_t count,
+                                                 uint64_t dtype, uint64_t op)
 {
     between_barriers(state, team, [=](const Team& t) {
         with_dtype(dtype, [=](auto zero) { two_shot<decltype(zero)>(t, address(dst), address(src), count, op); });

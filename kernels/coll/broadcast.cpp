@@ -34,7 +34,7 @@ ACLSHMEM_DEVICE void scatter_gather(const Team& t, uint64_t dst, uint64_t src, u
 
 } // namespace
 
-extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_broadcast(GM_ADDR state, uint64_t team, GM_ADDR dst, GM_ADDR src, uint64_t bytes, uint64_t root)
+extern "C" GSHMEM_ENTRY void gshmem_k_broadcast(GM_ADDR state, uint64_t team, GM_ADDR dst, GM_ADDR src, uint64_t bytes, uint64_t root)
 {
     between_barriers(state, team, [=](const Team& t) {
         if (t.n > 2 && bytes >= SCATTER_FROM) scatter_gather(t, address(dst), address(src), bytes, static_cast<int32_t>(root));

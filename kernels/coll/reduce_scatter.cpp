@@ -4,8 +4,8 @@
 
 using namespace gshmem;
 
-extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_reduce_scatter(GM_ADDR state, uint64_t team, GM_ADDR dst, GM_ADDR src, uint64_t count,
-                                                       uint64_t dtype, uint64_t op)
+extern "C" GSHMEM_ENTRY void gshmem_k_reduce_scatter(GM_ADDR state, uint64_t team, GM_ADDR dst, GM_ADDR src, uint64_t count,
+                                             uint64_t dtype, uint64_t op)
 {
     between_barriers(state, team, [=](const Team& t) {
         with_dtype(dtype, [=](auto zero) {

@@ -9,8 +9,8 @@
 
 using namespace gshmem;
 
-extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_kv_shuffle(GM_ADDR state, uint64_t team, GM_ADDR dst, GM_ADDR src, GM_ADDR moves,
-                                                   uint64_t move_count, uint64_t block_bytes)
+extern "C" GSHMEM_ENTRY void gshmem_k_kv_shuffle(GM_ADDR state, uint64_t team, GM_ADDR dst, GM_ADDR src, GM_ADDR moves,
+                                         uint64_t move_count, uint64_t block_bytes)
 {
     between_barriers(state, team, [=](const Team& t) {
         const uint64_t blocks = static_cast<uint64_t>(AscendC::GetBlockNum());

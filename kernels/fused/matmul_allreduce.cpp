@@ -82,8 +82,8 @@ ACLSHMEM_DEVICE void multiply(const Product& p, const Tile& t, const AscendC::Lo
 // The tile that is on its way to its owner: its flag is raised when the copy is done, which is
 // looked at only after the next tile was computed.
 struct Pending {
-    uint64_t flag = 0;
-    int32_t event = 0;
+    uint64_t flag; // 0: none
+    int32_t event;
 };
 
 ACLSHMEM_DEVICE void announce(Pending& s, int32_t epoch)
@@ -151,7 +151,7 @@ ACLSHMEM_DEVICE bool run(const Product& p)
 {
     const uint64_t blocks = static_cast<uint64_t>(AscendC::GetBlockNum()), me = static_cast<uint64_t>(AscendC::GetBlockIdx());
     const uint64_t n = static_cast<uint64_t>(p.team.n);
-    Pending before;
+    Pending before{0, 0};
     uint64_t next = me;
     uint32_t turn = 0;
     for (uint64_t number = me; number < p.tiles(); number += blocks, turn++) {
@@ -168,8 +168,8 @@ ACLSHMEM_DEVICE bool run(const Product& p)
 
 } // namespace
 
-extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_matmul_allreduce(GM_ADDR state, uint64_t team, GM_ADDR c, GM_ADDR a, GM_ADDR b, GM_ADDR work,
-                                                         GM_ADDR flags, uint64_t m, uint64_t n, uint64_t k, uint64_t epoch)
+extern "C" GSHMEM_ENTRY void gshmem_k_matmul_allreduce(GM_ADDR state, uint64_t team, GM_ADDR c, GM_ADDR a, GM_ADDR b, GM_ADDR work,
+                                               GM_ADDR flags, uint64_t m, uint64_t n, uint64_t k, uint64_t epoch)
 {
     aclshmemx_set_state(state);
     const Product p{team_of(static_cast<int32_t>(team)), address(c), address(a), address(b), address(work), address(flags), m, n, k,

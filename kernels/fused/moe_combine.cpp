@@ -79,9 +79,9 @@ template <typename T> ACLSHMEM_DEVICE void combine_tokens(const Combine& c)
 
 } // namespace
 
-extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_moe_combine(GM_ADDR state, uint64_t team, GM_ADDR out, GM_ADDR recv, GM_ADDR slots, GM_ADDR ids,
-                                                    GM_ADDR weights, uint64_t token_count, uint64_t topk, uint64_t hidden,
-                                                    uint64_t experts_per_pe, uint64_t dtype)
+extern "C" GSHMEM_ENTRY void gshmem_k_moe_combine(GM_ADDR state, uint64_t team, GM_ADDR out, GM_ADDR recv, GM_ADDR slots, GM_ADDR ids,
+                                          GM_ADDR weights, uint64_t token_count, uint64_t topk, uint64_t hidden,
+                                          uint64_t experts_per_pe, uint64_t dtype)
 {
     between_barriers(state, team, [=](const Team& t) {
         const Combine c{t, address(out), address(recv), address(slots), address(ids), address(weights), token_count, topk, hidden, experts_per_pe};

@@ -62,9 +62,9 @@ ACLSHMEM_DEVICE void mark_unrouted(const Dispatch& d)
 
 } // namespace
 
-extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_moe_dispatch(GM_ADDR state, uint64_t team, GM_ADDR recv, GM_ADDR meta, GM_ADDR flags,
-                                                     GM_ADDR counts, GM_ADDR slots, GM_ADDR tokens, GM_ADDR ids, uint64_t token_count,
-                                                     uint64_t topk, uint64_t token_bytes, uint64_t experts_per_pe)
+extern "C" GSHMEM_ENTRY void gshmem_k_moe_dispatch(GM_ADDR state, uint64_t team, GM_ADDR recv, GM_ADDR meta, GM_ADDR flags,
+                                           GM_ADDR counts, GM_ADDR slots, GM_ADDR tokens, GM_ADDR ids, uint64_t token_count,
+                                           uint64_t topk, uint64_t token_bytes, uint64_t experts_per_pe)
 {
     aclshmemx_set_state(state);
     const Dispatch d{team_of(static_cast<int32_t>(team)), address(recv), address(meta), address(flags), address(counts), address(slots),

@@ -5,7 +5,10 @@
 
 #include "device/shmem_device.h"
 
-#define GSHMEM_KERNEL(name, args) extern "C" ACLSHMEM_GLOBAL_VECTOR void name(GM_ADDR state args);
+// How every kernel here begins.
+#define GSHMEM_ENTRY ACLSHMEM_GLOBAL_VECTOR GSHMEM_TOGETHER
+
+#define GSHMEM_KERNEL(name, args) extern "C" GSHMEM_ENTRY void name(GM_ADDR state args);
 #define G(x) , GM_ADDR x
 #define U(x) , uint64_t x
 #define I(x) , int64_t x
@@ -42,8 +45,8 @@ ACLSHMEM_DEVICE uint64_t address(GM_ADDR p) { return reinterpret_cast<uint64_t>(
 ACLSHMEM_DEVICE bool first_block() { return AscendC::GetBlockIdx() == 0; }
 ACLSHMEM_DEVICE bool is_member(const Team& t) { return t.me >= 0; }
 
-// The member that is `step` after me, so that members do not all start with the same one.
-ACLSHMEM_DEVICE int32_t rotated(const Team& t, int32_t step) { return static_cast<int32_t>((t.me + static_cast<int64_t>(step)) % t.n); }
+// The member that is `step` (at most n) after me, so that members do not all start with the same one.
+ACLSHMEM_DEVICE int32_t rotated(const Team& t, int32_t step) { return static_cast<int32_t>(around(static_cast<int64_t>(t.me) + step, t.n)); }
 
 // The shape of most collectives: members meet, work unless the meeting was aborted, and meet again.
 // body(team) is the work. A PE outside the team does nothing and does not wait.

@@ -6,6 +6,11 @@
 // args is the block that cpu_model/launch.h describes: the state's device address, then 8 bytes per
 // argument of kernel_table.def. Asynchronous on the stream. 0, or -1 for a name or size that is not
 // in the table. Under the CPU model this file is compiled for its syntax only.
+//
+//   int32_t gshmem_starts_together(void)
+//
+// 1 when the compiler could be told that all blocks of a launch start together. Else the host launches one block at a time: blocks that
+// wait for each other might never all be on the chip.
 #include "kernel_entry.h"
 
 #include "../coll/allgather.cpp"
@@ -18,6 +23,7 @@
 #include "../fused/matmul_allreduce.cpp"
 #include "../fused/moe_combine.cpp"
 #include "../fused/moe_dispatch.cpp"
+#include "../rma/atomic.cpp"
 #include "../rma/copy.cpp"
 #include "../rma/signal.cpp"
 #include "../rma/strided.cpp"
@@ -39,6 +45,8 @@ namespace {
 #include "kernel_table.def"
 
 } // namespace
+
+extern "C" __attribute__((visibility("default"))) int32_t gshmem_starts_together(void) { return GSHMEM_STARTS_TOGETHER; }
 
 extern "C" __attribute__((visibility("default"))) int32_t gshmem_launch(const char* name, uint32_t blocks, const void* args, size_t args_size, void* stream)
 {

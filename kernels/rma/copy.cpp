@@ -4,14 +4,14 @@
 
 using namespace gshmem;
 
-extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_put(GM_ADDR state, GM_ADDR dst, GM_ADDR src, uint64_t bytes, uint64_t pe)
+extern "C" GSHMEM_ENTRY void gshmem_k_put(GM_ADDR state, GM_ADDR dst, GM_ADDR src, uint64_t bytes, uint64_t pe)
 {
     aclshmemx_set_state(state);
     const Share s = block_share(bytes, 512);
     put<uint8_t>(address(dst) + s.begin, address(src) + s.begin, s.size, static_cast<int>(pe));
 }
 
-extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_get(GM_ADDR state, GM_ADDR dst, GM_ADDR src, uint64_t bytes, uint64_t pe)
+extern "C" GSHMEM_ENTRY void gshmem_k_get(GM_ADDR state, GM_ADDR dst, GM_ADDR src, uint64_t bytes, uint64_t pe)
 {
     aclshmemx_set_state(state);
     const Share s = block_share(bytes, 512);

@@ -4,8 +4,8 @@
 using namespace gshmem;
 
 // The blocks share the data; block 0 signals after all of them are done. waits: all blocks.
-extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_put_signal(GM_ADDR state, GM_ADDR dst, GM_ADDR src, uint64_t bytes, GM_ADDR sig, int64_t value,
-                                                   uint64_t sig_op, uint64_t pe, uint64_t team)
+extern "C" GSHMEM_ENTRY void gshmem_k_put_signal(GM_ADDR state, GM_ADDR dst, GM_ADDR src, uint64_t bytes, GM_ADDR sig, int64_t value,
+                                         uint64_t sig_op, uint64_t pe, uint64_t team)
 {
     aclshmemx_set_state(state);
     const Share s = block_share(bytes, 512);
@@ -14,7 +14,7 @@ extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_put_signal(GM_ADDR state, GM_ADD
     if (first_block() && !aborted()) signal(address(sig), static_cast<int32_t>(value), static_cast<int>(sig_op), static_cast<int>(pe));
 }
 
-extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_put_value(GM_ADDR state, GM_ADDR dst, uint64_t value, uint64_t bytes, uint64_t pe)
+extern "C" GSHMEM_ENTRY void gshmem_k_put_value(GM_ADDR state, GM_ADDR dst, uint64_t value, uint64_t bytes, uint64_t pe)
 {
     aclshmemx_set_state(state);
     if (!first_block()) return;
@@ -27,14 +27,14 @@ extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_put_value(GM_ADDR state, GM_ADDR
     }
 }
 
-extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_signal(GM_ADDR state, GM_ADDR sig, int64_t value, uint64_t sig_op, uint64_t pe)
+extern "C" GSHMEM_ENTRY void gshmem_k_signal(GM_ADDR state, GM_ADDR sig, int64_t value, uint64_t sig_op, uint64_t pe)
 {
     aclshmemx_set_state(state);
     if (first_block()) signal(address(sig), static_cast<int32_t>(value), static_cast<int>(sig_op), static_cast<int>(pe));
 }
 
 // seen_out may be null; it receives the int32 that ended the wait.
-extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_signal_wait(GM_ADDR state, GM_ADDR sig, uint64_t cmp, int64_t value, GM_ADDR seen_out)
+extern "C" GSHMEM_ENTRY void gshmem_k_signal_wait(GM_ADDR state, GM_ADDR sig, uint64_t cmp, int64_t value, GM_ADDR seen_out)
 {
     aclshmemx_set_state(state);
     if (!first_block()) return;
@@ -51,7 +51,7 @@ template <typename T> ACLSHMEM_DEVICE void wait_word(GM_ADDR ivar, uint64_t cmp,
 
 } // namespace
 
-extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_wait(GM_ADDR state, GM_ADDR ivar, uint64_t dtype, uint64_t cmp, uint64_t value_bits)
+extern "C" GSHMEM_ENTRY void gshmem_k_wait(GM_ADDR state, GM_ADDR ivar, uint64_t dtype, uint64_t cmp, uint64_t value_bits)
 {
     aclshmemx_set_state(state);
     if (!first_block()) return;
@@ -69,7 +69,7 @@ extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_wait(GM_ADDR state, GM_ADDR ivar
     }
 }
 
-extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_atomic_add(GM_ADDR state, GM_ADDR dst, uint64_t dtype, uint64_t value_bits, uint64_t pe)
+extern "C" GSHMEM_ENTRY void gshmem_k_atomic_add(GM_ADDR state, GM_ADDR dst, uint64_t dtype, uint64_t value_bits, uint64_t pe)
 {
     aclshmemx_set_state(state);
     if (!first_block()) return;
@@ -91,7 +91,7 @@ extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_atomic_add(GM_ADDR state, GM_ADD
     }
 }
 
-extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_quiet(GM_ADDR state)
+extern "C" GSHMEM_ENTRY void gshmem_k_quiet(GM_ADDR state)
 {
     aclshmemx_set_state(state);
     aclshmem_quiet();

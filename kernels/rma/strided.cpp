@@ -16,8 +16,8 @@ ACLSHMEM_DEVICE Share strided_share(uint64_t count, uint64_t elem_bytes, int64_t
 
 } // namespace
 
-extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_put_strided(GM_ADDR state, GM_ADDR dst, GM_ADDR src, uint64_t elem_bytes, int64_t dst_stride,
-                                                    int64_t src_stride, uint64_t count, uint64_t pe)
+extern "C" GSHMEM_ENTRY void gshmem_k_put_strided(GM_ADDR state, GM_ADDR dst, GM_ADDR src, uint64_t elem_bytes, int64_t dst_stride,
+                                          int64_t src_stride, uint64_t count, uint64_t pe)
 {
     aclshmemx_set_state(state);
     const Share s = strided_share(count, elem_bytes, dst_stride);
@@ -26,8 +26,8 @@ extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_put_strided(GM_ADDR state, GM_AD
                 address(src) + static_cast<uint64_t>(first * src_stride), elem_bytes, dst_stride, src_stride, s.size);
 }
 
-extern "C" ACLSHMEM_GLOBAL_VECTOR void gshmem_k_get_strided(GM_ADDR state, GM_ADDR dst, GM_ADDR src, uint64_t elem_bytes, int64_t dst_stride,
-                                                    int64_t src_stride, uint64_t count, uint64_t pe)
+extern "C" GSHMEM_ENTRY void gshmem_k_get_strided(GM_ADDR state, GM_ADDR dst, GM_ADDR src, uint64_t elem_bytes, int64_t dst_stride,
+                                          int64_t src_stride, uint64_t count, uint64_t pe)
 {
     aclshmemx_set_state(state);
     const Share s = strided_share(count, elem_bytes, dst_stride);

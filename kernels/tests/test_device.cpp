@@ -306,6 +306,41 @@ KERNEL_TEST(device_teams)
     s.run();
 }
 
+namespace {
+
+// The host changes the state between kernels by copies that no cache sees; here the core itself does, past its cache.
+API_KERNEL(api_state_changes)
+{
+    attach(f);
+    if (AscendC::GetBlockIdx() != 0) return;
+    const uint64_t me = f.state + offsetof(gshmem_device_state_t, mype);
+    const int32_t before = aclshmem_my_pe();
+    gshmem::store_shared<int32_t>(me, before + 100);
+    AscendC::DataSyncBarrier<AscendC::MemDsbT::DDR>();
+    attach(f);
+    gshmem::store_shared<int32_t>(f.d, aclshmem_my_pe());
+    gshmem::store_shared<int32_t>(me, before);
+    AscendC::DataSyncBarrier<AscendC::MemDsbT::DDR>();
+    attach(f);
+    gshmem::store_shared<int32_t>(f.d + 4, aclshmem_my_pe());
+}
+
+} // namespace
+
+KERNEL_TEST(device_state_is_read_afresh)
+{
+    if (c.blocks != 1) return;
+    World w(c);
+    const uint64_t d = w.local(8);
+    Stream s(w);
+    s.kernel("api_state_changes", [&](int pe) { return Args{0, 0, 0, w.loc(pe, d)}; });
+    s.host([&](int pe) {
+        const int32_t* got = w.loc_as<int32_t>(pe, d);
+        if (got[0] != pe + 100 || got[1] != pe) fail("aclshmemx_set_state took PE numbers %d and %d from the cache", got[0], got[1]);
+    });
+    s.run();
+}
+
 #if __NPU_ARCH__ == 3510
 namespace {
 

@@ -50,6 +50,9 @@ const std::vector<Case>& one_sided()
         {"gshmem_k_signal_wait", ANY, [](World& w, const Room& r, int pe) { return Args{w.sym(pe, r.z), 0, 77, w.loc(pe, r.q)}; }},
         {"gshmem_k_wait", ANY, [](World& w, const Room& r, int pe) { return Args{w.sym(pe, r.z), 9, 0, 77}; }},
         {"gshmem_k_atomic_add", BY_MTE, [](World& w, const Room& r, int pe) { return Args{w.sym(pe, r.z), 3, 1, right(w, pe)}; }},
+#if __NPU_ARCH__ == 3510
+        {"gshmem_k_atomic", BY_MTE, [](World& w, const Room& r, int pe) { return Args{w.sym(pe, r.z), 6, 8, 3, 0, w.loc(pe, r.q), right(w, pe)}; }},
+#endif
         {"gshmem_k_quiet", ANY, [](World&, const Room&, int) { return Args{}; }},
     };
     return all;

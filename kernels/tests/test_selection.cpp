@@ -140,7 +140,7 @@ API_KERNEL(no_such_place)
         if (aclshmem_roce_ptr(gm<void>(f.a), pe) != nullptr) AscendC::Trap();
         if (gshmem::engine_address(gshmem::ENGINE_SDMA, f.b, pe) != 0) AscendC::Trap();
     }
-    for (uint64_t nowhere : {uint64_t(4096), f.state, f.c}) { // small, local, just behind the heap
+    for (uint64_t nowhere : {uint64_t(4096), f.state, f.c, f.d}) { // small, local, just behind the heap and the host-side one
         if (aclshmem_ptr(gm<void>(nowhere), 0) != nullptr || aclshmem_roce_ptr(gm<void>(nowhere), 0) != nullptr) AscendC::Trap();
         if (gshmem::engine_address(gshmem::ENGINE_SDMA, nowhere, 0) != 0) AscendC::Trap();
     }
@@ -160,18 +160,20 @@ KERNEL_TEST(selection_bounds)
             World w(c);
             const uint64_t a = w.symmetric(64);
             if (queues) w.queues(MTE | ROCE | SDMA, true);
-            for (int pe = 0; !host_heap && pe < w.n(); pe++) {
+            for (int pe = 0; pe < w.n(); pe++) {
                 gshmem_device_state_t& s = w.state_of(pe);
-                s.host_heap_base = s.p2p_host_heap_base = s.rdma_host_heap_base = s.sdma_host_heap_base = 0;
+                s.host_heap_size = a + 64; // less than the device's
+                if (!host_heap) s.host_heap_base = s.p2p_host_heap_base = s.rdma_host_heap_base = s.sdma_host_heap_base = s.host_heap_size = 0;
             }
             Stream s(w);
-            s.kernel("no_such_place", [&](int pe) { return Args{w.sym(pe, a), w.host_sym(pe, a), w.sym(pe, 0) + w.state_of(pe).heap_size, 0}; });
+            s.kernel("no_such_place", [&](int pe) { return Args{w.sym(pe, a), w.host_sym(pe, a), w.sym(pe, 0) + w.state_of(pe).heap_size, w.host_sym(pe, a) + 64}; });
             s.run();
         }
 }
 
-// The host-side heap is as good as the device's: by MTE, by SDMA, by RDMA, and for single words.
-KERNEL_TEST(selection_host_heap)
+// The host-side heap is as good as the device's: by MTE, by SDMA, by RDMA, and for single words. What is symmetric may also be named by
+// the CPU's addresses.
+static void run_host_heap(const Config& c, bool by_cpu)
 {
     for (uint8_t topology : {MTE, uint8_t(SDMA | MTE), ROCE}) {
         World w(c);
@@ -181,9 +183,10 @@ KERNEL_TEST(selection_host_heap)
         Stream s(w);
         s.host([&](int pe) { fill_bytes(w.sym_host(pe, src), bytes, pe, 0); });
         s.kernel("gshmem_k_barrier", [](int) { return Args{0}; });
-        s.kernel("gshmem_k_put", [&](int pe) { return Args{w.host_sym(pe, dst), w.host_sym(pe, src), bytes, right(pe)}; });
-        s.kernel("gshmem_k_get", [&](int pe) { return Args{w.loc(pe, back), w.host_sym(pe, src), bytes, right(pe)}; });
-        s.kernel("gshmem_k_signal", [&](int pe) { return Args{w.host_sym(pe, word), 70 + uint64_t(pe), 0, right(pe)}; });
+        const auto symmetric = [&](int pe, uint64_t offset) { return by_cpu ? w.cpu_sym(pe, offset) : w.host_sym(pe, offset); };
+        s.kernel("gshmem_k_put", [&](int pe) { return Args{symmetric(pe, dst), w.host_sym(pe, src), bytes, right(pe)}; });
+        s.kernel("gshmem_k_get", [&](int pe) { return Args{w.loc(pe, back), symmetric(pe, src), bytes, right(pe)}; });
+        s.kernel("gshmem_k_signal", [&](int pe) { return Args{symmetric(pe, word), 70 + uint64_t(pe), 0, right(pe)}; });
         s.kernel("gshmem_k_barrier", [](int) { return Args{0}; });
         s.host([&](int pe) {
             const int left = (pe + w.n() - 1) % w.n();
@@ -193,6 +196,12 @@ KERNEL_TEST(selection_host_heap)
         });
         s.run();
     }
+}
+
+KERNEL_TEST(selection_host_heap)
+{
+    run_host_heap(c, false);
+    run_host_heap(c, true);
 }
 
 // Without our magic nothing behind the public struct is looked at: no abort word, no UDMA queues.

@@ -16,6 +16,7 @@ import (
 type kernels struct {
 	where  string  // the file, or why there is none
 	launch uintptr // gshmem_launch
+	apart  bool    // its launcher cannot have all blocks of a kernel start together
 	binary uintptr
 
 	mu        *sync.Mutex // guards functions
@@ -72,6 +73,7 @@ func (d *Device) openKernels(path string) (kernels, string) {
 	switch {
 	case library != nil && symbol(library, "gshmem_launch") != 0:
 		k.launch = symbol(library, "gshmem_launch")
+		k.apart = !startsTogether(symbol(library, "gshmem_starts_together"))
 		return k, ""
 	case library != nil && symbol(library, "km_launch") != 0 && !d.facts.Emulated:
 		return k, "it is of the CPU model of the kernels, and this is a real device"
@@ -94,7 +96,7 @@ func (k *kernels) unload(b *binding) *failure {
 }
 
 // Launch implements [device.Device]. Kernels of more than one block start all blocks together, because they may wait for each
-// other. blocks 0 is [device.Kernel.Blocks]; more than Facts().Cores are refused.
+// other; where a library of kernels cannot have that, they get one block. blocks 0 is [device.Kernel.Blocks]; more than Facts().Cores are refused.
 func (d *Device) Launch(name string, blocks int, s device.Stream, args ...uint64) error {
 	op := "launch " + name
 	if err := d.usable(op); err != nil {
@@ -122,6 +124,9 @@ func (d *Device) Launch(name string, blocks int, s device.Stream, args ...uint64
 
 func (k *kernels) start(b *binding, name string, blocks int, stream uintptr, args []uint64) (*failure, error) {
 	if k.launch != 0 {
+		if k.apart { // the work is the same: blocks share it
+			blocks = 1
+		}
 		return b.launchEntry(k.launch, name, blocks, stream, args), nil
 	}
 	if k.binary == 0 {

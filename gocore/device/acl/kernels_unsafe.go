@@ -89,3 +89,6 @@ func (b *binding) launchEntry(launch uintptr, name string, blocks int, stream ui
 	C.gacl_launch(b.c, &e, pointerTo(launch), text, C.uint32_t(blocks), unsafe.Pointer(unsafe.SliceData(args)), C.size_t(len(args)*8), pointerTo(stream))
 	return done("gshmem_launch", &e)
 }
+
+// startsTogether asks a library of kernels whether all blocks of its launches start together.
+func startsTogether(f uintptr) bool { return C.gacl_together(pointerTo(f)) != 0 }

@@ -173,6 +173,9 @@ func TestWithoutKernels(t *testing.T) {
 const launcher = `
 #include <stdint.h>
 #include <string.h>
+#ifdef TOGETHER
+int32_t gshmem_starts_together(void) { return TOGETHER; }
+#endif
 int32_t gshmem_launch(const char *name, uint32_t blocks, const void *args, size_t size, void *stream)
 {
     uint64_t in[3], out[5];
@@ -189,6 +192,14 @@ func TestKernelsWithALauncher(t *testing.T) {
 	if p == nil {
 		return
 	}
+	p.launcher(7, "-DTOGETHER=1")
+	p.launcher(1, "-DTOGETHER=0")
+	p.launcher(1, "-UTOGETHER")
+}
+
+// launcher starts a kernel of 7 blocks through a library with a launcher; want is how many it is told.
+func (p *pe) launcher(want uint64, option string) {
+	t := p.t
 	cc, err := exec.LookPath("cc")
 	if err != nil {
 		t.Skip("there is no C compiler")
@@ -196,7 +207,7 @@ func TestKernelsWithALauncher(t *testing.T) {
 	folder := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "k.c"), []byte(launcher), 0o600))
 	library := filepath.Join(folder, "libgshmem_kernels.so")
-	out, err := exec.Command(cc, "-shared", "-fPIC", "-o", library, filepath.Join(folder, "k.c")).CombinedOutput()
+	out, err := exec.Command(cc, option, "-shared", "-fPIC", "-o", library, filepath.Join(folder, "k.c")).CombinedOutput()
 	require.NoError(t, err, string(out))
 	d, err := Open(Options{Device: 0, Kernels: folder})
 	require.NoError(t, err)
@@ -204,7 +215,7 @@ func TestKernelsWithALauncher(t *testing.T) {
 	assert.Equal(t, library, d.Facts().Kernels)
 	mem, at := buffer(t, d, 40)
 	require.NoError(t, d.kernelsFor("gshmem_k_barrier", 7, uint64(at), 11, 22))
-	for i, want := range []uint64{7, 11, 22, 1, uint64(len("gshmem_k_barrier"))} {
+	for i, want := range []uint64{want, 11, 22, 1, uint64(len("gshmem_k_barrier"))} {
 		assert.Equal(t, want, binary.NativeEndian.Uint64(mem[8*i:]))
 	}
 	err = d.Launch("gshmem_k_quiet", 1, device.Own, 5)

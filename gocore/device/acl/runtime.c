@@ -104,3 +104,10 @@ int gacl_launch(gacl_runtime *r, gacl_error *e, void *launch, const char *name, 
     if (gacl_enter(r, e, &before)) return e->code;
     return gacl_leave(r, e, run(name, blocks, arguments, size, stream) ? GACL_REFUSED : 0, before);
 }
+
+int gacl_together(void *f)
+{
+    int32_t (*ask)(void);
+    memcpy(&ask, &f, sizeof ask);
+    return f && ask();
+}

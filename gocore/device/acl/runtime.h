@@ -52,6 +52,9 @@ const char *gacl_soc(const gacl_runtime *r);
 /* gshmem_launch of a library of kernels. */
 int gacl_launch(gacl_runtime *r, gacl_error *e, void *launch, const char *name, uint32_t blocks, const void *arguments, size_t size, void *stream);
 
+/* gshmem_starts_together of such a library; 0 when it has none. */
+int gacl_together(void *f);
+
 /* Calls uint64_t f(const char *) and uint64_t f(void): what an emulated runtime says of itself. */
 uint64_t gacl_ask(void *f, const char *text);
 uint64_t gacl_ask_plain(void *f);

@@ -22,7 +22,9 @@ const (
 	stMe              = 4
 	stN               = 8
 	stHeapBase        = 16
+	stHostBase        = 24
 	stPeers           = 32 // p2p_device_heap_base
+	stHostPeers       = 56 // p2p_host_heap_base
 	stTopo            = 80 // maxPEs bytes
 	stHeapSize        = 16464
 	stTeams           = 16472 // maxTeams addresses
@@ -35,7 +37,9 @@ const (
 	stMTE             = 32896 // four gshmem_ub_config_t: MTE, SDMA, RDMA, UDMA
 	stMagic           = 32992
 	stAbort           = 33000
-	stBytes           = 33016
+	stHostSize        = 33016
+	stHostAddress     = 33024
+	stBytes           = 33032
 )
 
 // Offsets in gshmem_ub_config_t, and its size.

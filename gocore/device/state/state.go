@@ -54,6 +54,13 @@ var _ device.State = (*State)(nil)
 // stageBytes holds the largest of what is put: a team, or the addresses of all PEs.
 const stageBytes = max(tmBytes, 8*maxPEs)
 
+// windows is where kernels stage in the unified buffer until told otherwise, by engine: MTE, SDMA, RDMA, UDMA. Those with queues build
+// their entries at its end, apart from what MTE moves.
+var windows = [4]struct {
+	at   uint64
+	size int
+}{{0, 16 << 10}, {191 << 10, 64}, {190 << 10, 128}, {189 << 10, 128}}
+
 // Offsets in the local block.
 const (
 	ownAbort    = 0
@@ -122,8 +129,9 @@ func (s *State) encode() []byte {
 	u64(stCoreSyncPool, uint64(s.own+ownCore))
 	u64(stCoreSyncCounter, uint64(s.own+ownCore+coreSyncBytes))
 	b[stInitialized], b[stCreated] = 1, 1
-	for engine := range 4 {
-		i32(stMTE+engine*ubBytes+ubSize, 16<<10)
+	for engine, window := range windows {
+		u64(stMTE+engine*ubBytes+ubAt, window.at)
+		i32(stMTE+engine*ubBytes+ubSize, window.size)
 	}
 	u64(stMagic, magic)
 	u64(stAbort, uint64(s.own+ownAbort))

@@ -78,6 +78,9 @@ func TestStateTellsThePEs(t *testing.T) {
 	assert.Equal(t, make([]byte, Reserved), r.read(pool, int(Reserved)))
 	assert.Equal(t, make([]byte, line*maxTeams), r.read(r.u64(at+stSyncCounter), line*maxTeams))
 	assert.Equal(t, 16<<10, r.i32(at+stMTE+ubSize))
+	for engine, want := range []int{0, 191 << 10, 190 << 10, 189 << 10} {
+		assert.Equal(t, want, r.i32(at+stMTE+uintptr(engine*ubBytes+ubAt)))
+	}
 }
 
 func TestRefreshShowsNewPeers(t *testing.T) {
@@ -165,7 +168,7 @@ func TestBufferOfKernels(t *testing.T) {
 	require.NoError(t, r.s.SetBuffer(3, 64, 4096, 5))
 	b := r.read(r.s.Address()+stMTE+3*ubBytes, ubBytes)
 	assert.Equal(t, []byte{64, 0, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0, 5, 0, 0, 0}, b)
-	assert.Equal(t, 16<<10, r.i32(r.s.Address()+stMTE+2*ubBytes+ubSize), "the others stay")
+	assert.Equal(t, 128, r.i32(r.s.Address()+stMTE+2*ubBytes+ubSize), "the others stay")
 	for _, bad := range [][4]int64{{4, 0, 32, 0}, {-1, 0, 32, 0}, {0, 1, 32, 0}, {0, 0, 0, 0}, {0, 0, 33, 0}, {0, 0, 32, 6}, {0, -32, 32, 0}} {
 		assert.ErrorIs(t, r.s.SetBuffer(int(bad[0]), bad[1], uint32(bad[2]), uint32(bad[3])), status.InvalidArgument, "%v", bad)
 	}

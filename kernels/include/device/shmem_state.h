@@ -111,6 +111,8 @@ typedef struct gshmem_device_state {
     uint64_t magic;
     uint64_t abort_addr; /* device address of the int32 abort word: non-zero ends every wait */
     uint64_t udma_queues; /* queue table; qp_info and sdma_workspace_addr are those of RDMA and SDMA */
+    uint64_t host_heap_size; /* bytes that p2p_host_heap_base's entries lead to; 0: kernels reach no host heap */
+    uint64_t host_heap_address; /* where this PE's CPU has its host heap: such addresses are symmetric for kernels too; 0: none */
 } gshmem_device_state_t;
 
 #ifdef __cplusplus

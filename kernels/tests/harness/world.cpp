@@ -19,6 +19,7 @@ uint8_t* map()
 
 uint64_t view(int viewer, int pe) { return 0x120000000000ull + (static_cast<uint64_t>(viewer * 64 + pe) << 30); }
 uint64_t host_view(int viewer, int pe) { return 0x160000000000ull + (static_cast<uint64_t>(viewer * 64 + pe) << 30); } // the host-side heap: the same pages
+uint64_t cpu_view(int pe) { return 0x7a0000000000ull + (static_cast<uint64_t>(pe) << 30); } // mapped for nobody
 uint64_t arena(int pe) { return 0x150000000000ull + (static_cast<uint64_t>(pe) << 30); }
 
 // Places inside the arena.
@@ -83,6 +84,8 @@ void World::fill_state(int pe)
     s->heap_base = view(pe, pe);
     s->heap_size = AREA_BYTES;
     s->host_heap_base = host_view(pe, pe);
+    s->host_heap_size = AREA_BYTES;
+    s->host_heap_address = cpu_view(pe);
     s->p2p_device_heap_base = arena(pe) + PEERS_AT;
     s->p2p_host_heap_base = arena(pe) + HOST_PEERS_AT;
     s->sync_pool = view(pe, pe);
@@ -239,6 +242,7 @@ void World::check_canaries() const
 
 uint64_t World::sym(int pe, uint64_t offset) const { return view(pe, pe) + offset; }
 uint64_t World::host_sym(int pe, uint64_t offset) const { return host_view(pe, pe) + offset; }
+uint64_t World::cpu_sym(int pe, uint64_t offset) const { return cpu_view(pe) + offset; }
 uint64_t World::loc(int pe, uint64_t offset) const { return arena(pe) + offset; }
 uint8_t* World::sym_host(int pe, uint64_t offset) const { return pes_[pe]->heap + offset; }
 uint8_t* World::loc_host(int pe, uint64_t offset) const { return pes_[pe]->arena + offset; }

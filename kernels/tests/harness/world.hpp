@@ -49,6 +49,7 @@ public:
     uint64_t sym(int pe, uint64_t offset) const;    // device address PE `pe` uses for its own copy
     uint64_t loc(int pe, uint64_t offset) const;
     uint64_t host_sym(int pe, uint64_t offset) const; // the same memory, as an address of the host-side heap
+    uint64_t cpu_sym(int pe, uint64_t offset) const;  // and as the CPU's, which no core can follow
     uint8_t* sym_host(int pe, uint64_t offset) const;
     uint8_t* loc_host(int pe, uint64_t offset) const;
     template <typename T> T* sym_as(int pe, uint64_t offset) const { return reinterpret_cast<T*>(sym_host(pe, offset)); }

@@ -32,7 +32,7 @@ ACLSHMEM_DEVICE void pe_barrier(const Team& t, const FlagWriter& w)
     const int32_t count = load_shared<int32_t>(counter) + 1;
     for (int64_t distance = 1; distance < t.n; distance *= GSHMEM_SYNC_FANOUT, flags += GSHMEM_SYNC_FANOUT * GSHMEM_SYNC_LINE) {
         for (int64_t j = 1; j < GSHMEM_SYNC_FANOUT && j * distance < t.n; j++)
-            w.store(flags + static_cast<uint64_t>(j) * GSHMEM_SYNC_LINE, count, t.pe(static_cast<int32_t>((t.me + j * distance) % t.n)));
+            w.store(flags + static_cast<uint64_t>(j) * GSHMEM_SYNC_LINE, count, t.pe(static_cast<int32_t>(around(t.me + j * distance, t.n))));
         for (int64_t j = 1; j < GSHMEM_SYNC_FANOUT && j * distance < t.n; j++)
             if (!wait_reached(flags + static_cast<uint64_t>(j) * GSHMEM_SYNC_LINE, count)) return;
     }

@@ -17,6 +17,16 @@
 #endif
 #endif
 
+// All blocks of a launch start together or none does: what kernels need whose blocks wait for each other. An attribute of newer
+// compilers; a library made without it says so (launch/npu.cpp), and its host launches one block at a time.
+#if defined(__schedmode__) && !defined(GSHMEM_CPU_MODEL)
+#define GSHMEM_TOGETHER __schedmode__(1)
+#define GSHMEM_STARTS_TOGETHER 1
+#else
+#define GSHMEM_TOGETHER
+#define GSHMEM_STARTS_TOGETHER 0
+#endif
+
 namespace gshmem {
 
 // UB that a transfer stages through or builds a queue entry in, and the event id that orders its use.
@@ -28,7 +38,7 @@ struct Window {
 struct Context {
     uint64_t attached; // GSHMEM_STATE_MAGIC once attach() ran
     uint64_t state;    // device address of the state struct
-    uint64_t heap_base, heap_size, host_heap_base;
+    uint64_t heap_base, heap_size, host_heap_base, host_heap_size, host_heap_address;
     uint64_t peers, host_peers; // arrays of mapped heap bases
     uint64_t abort_addr;        // 0: nobody can end a wait
     int32_t me, n;

@@ -40,8 +40,8 @@ ACLSHMEM_DEVICE uint64_t engine_address(Engine e, uint64_t addr, int pe)
     const bool rdma = e == ENGINE_RDMA;
     const uint64_t device = c.state + (rdma ? offsetof(gshmem_device_state_t, rdma_device_heap_base) : offsetof(gshmem_device_state_t, sdma_device_heap_base));
     const uint64_t host = c.state + (rdma ? offsetof(gshmem_device_state_t, rdma_host_heap_base) : offsetof(gshmem_device_state_t, sdma_host_heap_base));
-    const uint64_t found = moved(addr, c.heap_base, load_constant<uint64_t>(device), pe);
-    return found ? found : moved(addr, c.host_heap_base, load_constant<uint64_t>(host), pe);
+    const uint64_t found = moved(addr, c.heap_base, c.heap_size, load_constant<uint64_t>(device), pe);
+    return found ? found : moved_host(addr, load_constant<uint64_t>(host), pe);
 }
 
 ACLSHMEM_DEVICE Scratch default_scratch(Engine e)
@@ -92,7 +92,7 @@ ACLSHMEM_DEVICE bool post(const Queue& q, gshmem_wqe_t w, const Scratch& s)
     entry.SetValue(7, w.index);
     AscendC::SetFlag<HardEvent::S_MTE3>(event);
     AscendC::WaitFlag<HardEvent::S_MTE3>(event);
-    store_rows<uint64_t>(q.ring + produced % q.depth * sizeof(gshmem_wqe_t), s.ub, 1, 64, 0);
+    store_rows<uint64_t>(q.ring + (produced & (q.depth - 1)) * sizeof(gshmem_wqe_t), s.ub, 1, 64, 0);
     AscendC::SetFlag<HardEvent::MTE3_S>(event);
     AscendC::WaitFlag<HardEvent::MTE3_S>(event);
     store_shared<uint64_t>(q.produced, produced + 1);

@@ -29,6 +29,9 @@ ACLSHMEM_DEVICE Team team_of(int32_t index)
     return t;
 }
 
+// i modulo n for i below 2 n: the scalar unit divides 64 bits slowly, and barriers are on everybody's path.
+ACLSHMEM_DEVICE int64_t around(int64_t i, int64_t n) { return i < n ? i : i - n; }
+
 struct CoreSync {
     uint64_t flags, counter;
 };
@@ -63,7 +66,7 @@ ACLSHMEM_DEVICE void core_barrier(const Team& t)
     int32_t round = 0;
     for (int64_t distance = 1; distance < blocks; distance *= 2, round++) {
         const uint64_t row = s.flags + static_cast<uint64_t>(round) * GSHMEM_MAX_CORES * GSHMEM_SYNC_LINE;
-        store_shared<int32_t>(row + static_cast<uint64_t>((me + distance) % blocks) * GSHMEM_SYNC_LINE, count);
+        store_shared<int32_t>(row + static_cast<uint64_t>(around(me + distance, blocks)) * GSHMEM_SYNC_LINE, count);
         if (!wait_reached(row + static_cast<uint64_t>(me) * GSHMEM_SYNC_LINE, count)) return;
         AscendC::DataSyncBarrier<AscendC::MemDsbT::DDR>();
     }

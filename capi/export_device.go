@@ -181,6 +181,17 @@ func goshmem_quiet_on_stream(wh C.uint64_t, s unsafe.Pointer) C.int32_t {
 	return onWorld(wh, "quiet_on_stream", func(w *world.World) error { return w.QuietOnStream(streamOf(s)) })
 }
 
+//export goshmem_collective_announce
+func goshmem_collective_announce(th C.uint64_t, what C.int32_t, count C.uint64_t, dtype, op, root C.int32_t) C.int32_t {
+	return guard(func() error {
+		t, err := all.team(uint64(th), "collective_announce")
+		if err != nil {
+			return err
+		}
+		return t.AnnounceOnStream(coll.Call{Op: int(what), Count: uint64(count), DType: int(dtype), RedOp: int(op), Root: int(root)})
+	})
+}
+
 //export goshmem_collective_on_stream
 func goshmem_collective_on_stream(th C.uint64_t, what C.int32_t, in, out unsafe.Pointer, count C.uint64_t, dtype, op, root C.int32_t, s unsafe.Pointer) C.int32_t {
 	return guard(func() error {

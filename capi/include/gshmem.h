@@ -432,10 +432,17 @@ GSHMEM_API int32_t gshmem_barrier_on_stream(uint64_t team, void *stream);
  * must be in one block of the device heap that all members have, at the same offset on each:
  *   out of BROADCAST, ALL_GATHER, ALL_TO_ALL      in of REDUCE_SCATTER
  *   in of ALL_REDUCE, and out as well when it is `in` or larger than 64 KiB
- * Reductions: F32, F16, BF16, I32 with SUM, PROD, MIN, MAX. That members queue the same is not checked. All kernels of one team run in the order of the calls, on whichever streams.
+ * Reductions: F32, F16, BF16, I32 with SUM, PROD, MIN, MAX. All kernels of one team run in the order of the calls, on whichever streams.
+ * What members queue is compared without waiting: where operation, dtype, size, operator, root or place of the shared buffer differ, kernels end their waits
+ * and every PE of the world gets GSHMEM_EMISMATCH with both sides, at its next operation or wait that looks (gshmem_device_health).
  * Threads: any, ordered per team. Collective: over the team. Blocks: no.
  */
 GSHMEM_API int32_t gshmem_collective_on_stream(uint64_t team, int32_t what, const void *in, void *out, uint64_t count, int32_t dtype, int32_t op, int32_t root, void *stream);
+
+/* Tells the members of a collective which this PE is about to do otherwise than by one kernel (in several, or through host memory), so that members which queue
+   something else are found. It is one of the team's collectives on the device, in their order, and queues nothing; every member announces the same.
+   Threads: any, ordered per team. Collective: over the team. Blocks: no. */
+GSHMEM_API int32_t gshmem_collective_announce(uint64_t team, int32_t what, uint64_t count, int32_t dtype, int32_t op, int32_t root);
 
 /* ---- messages ------------------------------------------------------------------------------------------------------------------ */
 

@@ -195,9 +195,20 @@ func (g *remote) poisonAll(code status.Code, culprit int) {
 	if culprit >= 0 && culprit < t.n && (code == status.PeerDead || code == status.PeerLeft || code == status.Mismatch) {
 		by = culprit
 	}
+	t.poisonAll(code, by, g.seq)
+}
+
+// Condemn marks the team dead for every member, for what was found outside of its collectives: by is the rank at fault, seq the operation's
+// number there, cause the words here. It takes at most a second.
+func (t *Team) Condemn(code status.Code, by int, seq uint32, cause error) {
+	t.died(cause)
+	t.poisonAll(code, by, seq)
+}
+
+func (t *Team) poisonAll(code status.Code, by int, seq uint32) {
 	t.poison.CompareAndSwap(0, int32(code))
 	if t.hot != nil {
-		t.hot.PoisonAll(code, by, g.seq)
+		t.hot.PoisonAll(code, by, seq)
 	}
 	if code == status.Aborted {
 		return
@@ -209,7 +220,7 @@ func (g *remote) poisonAll(code status.Code, culprit int) {
 		go func() {
 			defer func() { done <- struct{}{} }()
 			if r != t.cfg.Me {
-				t.poisonOne(ctx, r, code, by, g.seq)
+				t.poisonOne(ctx, r, code, by, seq)
 			}
 		}()
 	}

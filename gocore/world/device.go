@@ -243,6 +243,7 @@ func (w *World) DeviceHealth() error {
 	if err != nil {
 		return err
 	}
+	x.hearVerdict()
 	return x.health()
 }
 

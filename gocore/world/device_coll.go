@@ -92,7 +92,7 @@ func (x *accelerator) recover(t *Team) error {
 			return status.At(status.PeerDead, "team on the device", pe, "%v", err)
 		}
 	}
-	if c := status.Of(broken); c != status.PeerDead && c != status.Timeout {
+	if c := status.Of(broken); c != status.PeerDead && c != status.Timeout && c != status.Mismatch {
 		return broken
 	}
 	if err := x.spoil(broken); err != nil {
@@ -207,7 +207,7 @@ func (t *Team) CollectiveOnStream(c coll.Call, s device.Stream) error {
 		return t.withoutKernels(x, op, c, s)
 	}
 	if !t.placed.Load() {
-		return status.New(status.Unsupported, op, "%s has no place on the device: a PE has died or a wait has timed out since it was made, 2047 teams have one, or it was made while the device came up; make it anew, or use the collective on host memory", t.name())
+		return status.New(status.Unsupported, op, "%s has no place on the device: a PE has died, a wait has timed out or members have disagreed since it was made, 2047 teams have one, or it was made while the device came up; make it anew, or use the collective on host memory", t.name())
 	}
 	if err := x.reaches(t); err != nil {
 		return status.Wrap(status.Unsupported, op, err, "%s", t.name())
@@ -216,13 +216,16 @@ func (t *Team) CollectiveOnStream(c coll.Call, s device.Stream) error {
 	if err != nil || kernel == "" {
 		return err
 	}
-	return t.launch(x, op, kernel, s, args)
+	return t.launch(x, op, kernel, s, args, x.record(c, WayKernel))
 }
 
-// launch queues a kernel of the team after its last one, on whichever stream that was.
-func (t *Team) launch(x *accelerator, op, kernel string, s device.Stream, args []uint64) error {
+// launch tells the neighbours and queues a kernel of the team after its last one, on whichever stream that was.
+func (t *Team) launch(x *accelerator, op, kernel string, s device.Stream, args []uint64, what asked) error {
 	t.streamMu.Lock()
 	defer t.streamMu.Unlock()
+	if err := t.askLocked(x, what); err != nil {
+		return err
+	}
 	t.w.teamMu.Lock()
 	before, running := t.stream, t.kernels != t.ended
 	t.w.teamMu.Unlock()

@@ -18,6 +18,7 @@ func (x *accelerator) waits(op string) error {
 	if err := x.w.usable(op); err != nil {
 		return err
 	}
+	x.hearVerdict()
 	if err := x.health(); err != nil {
 		return status.Wrap(status.Of(err), op, err, "operations of this world that wait on the device are over; copies go on")
 	}

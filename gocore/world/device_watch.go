@@ -67,6 +67,7 @@ func (v *watch) loop(x *accelerator) {
 		case <-tick.C:
 			if x.w.gate.enter() {
 				_ = x.w.checkAbort() // it tells the device
+				x.compareTeams()
 				v.mark(x)
 				v.look(x)
 				x.w.gate.exit()

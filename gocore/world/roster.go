@@ -123,6 +123,9 @@ func (t *Team) Destroy() error {
 	if !live {
 		return nil
 	}
+	t.streamMu.Lock()
+	t.agree.ended = true // its memory is not looked at any more
+	t.streamMu.Unlock()
 	for _, r := range t.lane.all() {
 		r.end(status.New(status.StaleHandle, "", "%s was destroyed", t.name()))
 	}
@@ -147,6 +150,9 @@ func (t *Team) tellDestroyed() {
 	for rank, pe := range t.pes {
 		if w.monitor.Dead(pe) != nil {
 			continue
+		}
+		if t.agree.last > 0 && w.net.Fence(ctx, pe) != nil {
+			continue // what was told of collectives must not come after the memory is another's
 		}
 		at := fabric.Addr{PE: pe, Ref: fabric.MakeRef(0, t.places[rank].left+8*uint64(t.me))}
 		_, _ = w.net.Atomic(ctx, at, fabric.Atomic{Op: fabric.Set, Width: 8, Operand: 1, NoReply: true}) // a lost peer keeps its block

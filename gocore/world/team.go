@@ -45,6 +45,7 @@ type Team struct {
 	placed atomic.Bool        // kernels know it
 
 	streamMu sync.Mutex    // held while a kernel of the team is queued
+	agree    agreement     // guarded by streamMu
 	stream   device.Stream // where the last one was queued; guarded by w.teamMu, as what follows
 	kernels  uint64        // how many were queued,
 	ended    uint64        // and how many of these have surely ended
@@ -56,13 +57,12 @@ type Team struct {
 
 // place is where one member keeps a team's shared words, as offsets in its segment.
 type place struct {
-	control, area, left uint64
+	control, area, left, box uint64
 }
 
-// placeBytes is what a member sets aside for a team of n: control block, message area, a word for each member that has destroyed it.
-func placeBytes(n int) uint64 {
-	return layout.ControlSize(n) + message.AreaSize(n) + (8*uint64(n)+127)&^127
-}
+// placeBytes is what a member sets aside for a team of n: control block, message area, a word for each member that has destroyed it, and
+// what the others tell it of collectives on devices.
+func placeBytes(n int) uint64 { return placeAt(0, n).box + boxBytes }
 
 // layTeam sets memory aside for a team of n members.
 func (w *World) layTeam(n int) (place, error) {
@@ -74,7 +74,8 @@ func (w *World) layTeam(n int) (place, error) {
 }
 
 func placeAt(off uint64, n int) place {
-	return place{control: off, area: off + layout.ControlSize(n), left: off + layout.ControlSize(n) + message.AreaSize(n)}
+	left := off + layout.ControlSize(n) + message.AreaSize(n)
+	return place{control: off, area: off + layout.ControlSize(n), left: left, box: left + (8*uint64(n)+127)&^127}
 }
 
 // World is the world of the team, Handle what C callers find it by, Me this PE's rank, N the size.

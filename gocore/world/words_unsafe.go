@@ -13,6 +13,18 @@ func loadWord(b []byte) uint64 {
 	return atomic.LoadUint64((*uint64)(unsafe.Pointer(unsafe.SliceData(b[:8]))))
 }
 
+// storeWord writes an aligned shared word. Release; the partner is the acquire of loadWord.
+func storeWord(b []byte, v uint64) {
+	atomic.StoreUint64((*uint64)(unsafe.Pointer(unsafe.SliceData(b[:8]))), v)
+}
+
+// word is a word as it lies in memory.
+func word(v uint64) []byte {
+	b := make([]byte, 8)
+	*(*uint64)(unsafe.Pointer(unsafe.SliceData(b))) = v
+	return b
+}
+
 // addressOf turns an address of mapped memory, outside of Go's heap, into a pointer.
 func addressOf(at uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&at)) }
 

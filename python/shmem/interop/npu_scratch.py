@@ -123,7 +123,8 @@ class Scratch:
         self.world.device.queued(main)
 
     def tell(self, way: Way) -> None:
-        """Tells the members what is about to be queued, so that those that ask for something else are told."""
+        """Tells the members what is about to be done in several steps, so that those that ask for something else are found."""
+        announce(self.team, way.what, way.nbytes, way.dtype, way.operator, way.root)
 
     def _pieces(self, way: Way, ranges: List[Range], main: int) -> None:
         side = self._second()
@@ -164,6 +165,16 @@ class Scratch:
     def leave(self, stream: Any, event: Any) -> None:
         """Notes where the last operation ends. The lock is held."""
         self._last = (stream, event)
+
+
+def announce(team: int, what: int, count: int, dtype: int, operator: int, root: int) -> None:
+    """Tells the members of an operation that this PE does otherwise than by one kernel. Collective over the team. Blocks: no."""
+    status = library().collective_announce(team, what, count, dtype, operator, root)
+    if status < 0:
+        _call.fail(status, _abi_names.get(what, "collective"))
+
+
+_abi_names = {code: name.lower() for name, code in _abi.COLLECTIVE.items()}
 
 
 def open_scratch(world: Any, team: int, rank: int, size: int) -> Tuple[Optional[Scratch], str]:

@@ -24,6 +24,7 @@ usage: ./build.sh VERB [OPTION...]
                            measures ours, the floor, OSHMEM and gloo in one run and prints tables with bars
   race                     Go tests under the race detector
   asan                     the C files under the address and undefined-behaviour sanitizers
+  aarch64                  compiles the core for aarch64 and runs its tests under qemu's user mode (needs both; not part of test)
   lint                     gofmt, go vet, ruff, mypy
   clean                    removes what this script made (.venv* only with --all)
 
@@ -269,6 +270,12 @@ verb_asan() {
   exec "$PY" -m pytest -q tests/py/test_openshmem.py -k sanitizers
 }
 
+verb_aarch64() {
+  PY="$(tool_python)"
+  use_go
+  PYTHON="$PY" exec toolchain/aarch64.sh
+}
+
 verb_lint() {
   use_venv
   use_go
@@ -295,7 +302,7 @@ verb="${1:---help}"
 [ $# -eq 0 ] || shift
 case "${1:-}" in -h | --help) usage; exit 0 ;; esac
 case "$verb" in
-  demo | npu-demo | test | lib | wheel | kernels | bench | race | asan | lint | clean) "verb_$verb" "$@" ;;
+  demo | npu-demo | test | lib | wheel | kernels | bench | race | asan | aarch64 | lint | clean) "verb_$verb" "$@" ;;
   -h | --help | help) usage ;;
   *) usage >&2; die "unknown verb '$verb'" ;;
 esac

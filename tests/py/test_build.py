@@ -74,7 +74,7 @@ def test_build_script_knows_its_verbs():
     script = os.path.join(ROOT, "build.sh")
     help_text = subprocess.run([script, "--help"], capture_output=True, text=True, check=True).stdout
     verbs = re.findall(r"^verb_(\w+)\(\)", read("build.sh"), flags=re.M)
-    assert sorted(verbs) == sorted(["demo", "test", "lib", "wheel", "kernels", "bench", "race", "asan", "lint", "clean"])
+    assert sorted(verbs) == sorted(["demo", "test", "lib", "wheel", "kernels", "bench", "race", "asan", "aarch64", "lint", "clean"])
     for verb in verbs:
         assert re.search(rf"^  {verb}\b", help_text, flags=re.M), verb
         assert subprocess.run([script, verb, "--help"], capture_output=True, text=True).returncode == 0

@@ -105,7 +105,7 @@ static struct {
 static int exit_asked(uint64_t world) {
   hot_world *w;
   hot_thread *self;
-  if (!world || hot_enter(world, &w, &self)) return -1;
+  if (!world || hot_enter_known(world, &w, &self)) return -1; /* the core may have heard of it first */
   int32_t code = w->self ? atomic_load_explicit(&w->self->abort_code, memory_order_acquire) : 0;
   /* Who asked is still telling the others and leaves by itself: its own watch must not be faster. */
   if (code && atomic_load_explicit(&w->self->abort_by, memory_order_relaxed) == w->me + 1) code = 0;

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"goshmem/gocore/coll"
+	"goshmem/gocore/world"
 )
 
 //export goshmem_collective
@@ -36,11 +37,15 @@ func goshmem_collective(th C.uint64_t, what C.int32_t, in, out unsafe.Pointer, c
 func goshmem_collective_adopt(th C.uint64_t, c *C.hot_coll, request *C.uint64_t) C.int32_t {
 	return guard(func() error {
 		t, err := all.team(uint64(th), "collective")
+		var r *world.Request
+		if err == nil {
+			r, err = t.Adopt(unsafe.Pointer(c))
+		}
 		if err != nil { // destroyed by another thread since it began: the members must not wait for us
 			C.hot_coll_give_up(c, C.GSHMEM_ECANCELED)
 			return err
 		}
-		return hand(&pending{r: t.Adopt(unsafe.Pointer(c))}, request)
+		return hand(&pending{r: r}, request)
 	})
 }
 

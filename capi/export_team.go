@@ -140,8 +140,7 @@ func goshmem_team_set_timeout(th C.uint64_t, timeout C.int64_t) C.int32_t {
 		if err != nil {
 			return err
 		}
-		t.SetTimeout(int64(timeout))
-		return nil
+		return t.SetTimeout(int64(timeout))
 	})
 }
 

@@ -108,7 +108,9 @@ func (o *objects) addTeam(t *world.Team) uint64 {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.teams[t.Handle()] = t
+	if o.worlds[t.World().Handle()] == t.World() { // else it ended before its maker asked, and nobody would ever take the team out again
+		o.teams[t.Handle()] = t
+	}
 	return t.Handle()
 }
 

@@ -64,7 +64,7 @@ static int aborted(int *by) {
   hot_world *w;
   hot_thread *self;
   int code = 0;
-  if (hot_enter(osh.world, &w, &self) != HOT_OK) return 0;
+  if (hot_enter_known(osh.world, &w, &self) != HOT_OK) return 0;
   if (w->self) {
     code = atomic_load_explicit(&w->self->abort_code, memory_order_acquire); /* partner: the aborter's store */
     *by = atomic_load_explicit(&w->self->abort_by, memory_order_relaxed) - 1;

@@ -68,11 +68,13 @@ int32_t hot_exec_look(hot_coll *c, hot_behind behind) {
   hot_header *self = t->world->self;
   int32_t st = look_poison(c);
   if (st) return st;
+  /* Before the look at the abort, which takes the handle away as well. Partner: hot_world_refuse. */
+  int closed = !atomic_load_explicit(&t->world->handle, memory_order_acquire);
   if (self && atomic_load_explicit(&self->abort_code, memory_order_acquire)) {
     c->culprit = atomic_load_explicit(&self->abort_by, memory_order_relaxed) - 1;
     return GSHMEM_EABORTED;
   }
-  if (!atomic_load_explicit(&t->world->handle, memory_order_acquire)) return GSHMEM_EFINALIZED;
+  if (closed) return GSHMEM_EFINALIZED;
   for (int32_t r = 0; behind && r < t->n && !st; r++)
     if (r != t->me) st = look_peer(c, r, behind);
   return st;

@@ -143,7 +143,7 @@ typedef struct hot_seg {
 /* Worlds and teams are type-stable: the struct of a slot is never freed, only reused, so a late caller may always read
    `handle`. Everything else in it may be read only after the handle was found equal. */
 typedef struct hot_world {
-  _Atomic uint64_t handle; /* 0 once closed; checked by every operation after it announced itself */
+  _Atomic uint64_t handle; /* 0 once closed or refused; checked by every operation after it announced itself */
   int32_t me, n;
   uint32_t nseg;
   int32_t crowded;            /* more PEs on this host than cores: yield at once instead of spinning */
@@ -158,6 +158,7 @@ typedef struct hot_world {
   _Atomic uint32_t *dead;     /* dead[pe] != 0: that PE died (n words); its base[pe] are NULL from then on */
   uint64_t id;                /* for diagnostics */
   uint32_t slot, generation;  /* where its handle comes from */
+  _Atomic uint64_t known;     /* as handle, but only closing ends it: who may look at a refused world (hot_enter_known) */
 } hot_world;
 
 typedef struct hot_plan hot_plan;
@@ -251,6 +252,8 @@ void hot_world_direct(hot_world *w, int32_t direct); /* any time */
 void hot_world_base(hot_world *w, uint32_t index, int32_t pe, void *base); /* NULL: not mapped. Any time. */
 void hot_world_whole(hot_world *w, int32_t pe, void *first);               /* whole[pe], and self when pe is me */
 uint64_t hot_world_publish(hot_world *w);                                  /* the handle; operations may start */
+/* An abort: handle = 0, so that every operation from now on takes the Go path, where it is refused in words. The memory stays, close comes later. */
+void hot_world_refuse(hot_world *w);
 void hot_world_close(hot_world *w); /* handle = 0, alarm: no operation starts, waits return HOT_SLOW */
 int32_t hot_world_drain(hot_world *w, int64_t timeout_ns); /* after close: HOT_OK when nobody is inside, else HOT_PENDING */
 void hot_world_free(hot_world *w);                         /* after drain (or never published): the slot may be reused */

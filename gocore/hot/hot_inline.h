@@ -58,8 +58,7 @@ HOT_INLINE int32_t hot_self(hot_thread **t_out) {
   return HOT_OK;
 }
 
-/* On HOT_OK this thread is inside *w_out until hot_leave(*t_out). */
-HOT_INLINE int32_t hot_enter(uint64_t handle, hot_world **w_out, hot_thread **t_out) {
+HOT_INLINE int32_t hot_enter_as(uint64_t handle, int known, hot_world **w_out, hot_thread **t_out) {
   int32_t rc = hot_self(t_out);
   if (HOT_UNLIKELY(rc)) return rc;
   uint32_t slot = (uint32_t)handle;
@@ -67,13 +66,19 @@ HOT_INLINE int32_t hot_enter(uint64_t handle, hot_world **w_out, hot_thread **t_
   hot_world *w = atomic_load_explicit(&hot_worlds[slot], memory_order_acquire); /* partner: hot_world_publish */
   if (HOT_UNLIKELY(!w)) return GSHMEM_ESTALE;
   hot_announce(*t_out, w);
-  if (HOT_UNLIKELY(atomic_load_explicit(&w->handle, memory_order_acquire) != handle)) {
+  if (HOT_UNLIKELY(atomic_load_explicit(known ? &w->known : &w->handle, memory_order_acquire) != handle)) {
     hot_leave(*t_out);
     return GSHMEM_ESTALE;
   }
   *w_out = w;
   return HOT_OK;
 }
+
+/* On HOT_OK this thread is inside *w_out until hot_leave(*t_out). */
+HOT_INLINE int32_t hot_enter(uint64_t handle, hot_world **w_out, hot_thread **t_out) { return hot_enter_as(handle, 0, w_out, t_out); }
+
+/* The same for who asks what became of a world: also after an abort, until it is closed. */
+HOT_INLINE int32_t hot_enter_known(uint64_t handle, hot_world **w_out, hot_thread **t_out) { return hot_enter_as(handle, 1, w_out, t_out); }
 
 /* The same by a team's handle: inside the team's world. Only team->busy and team->handle may be touched before busy is taken. */
 HOT_INLINE int32_t hot_enter_team(uint64_t handle, hot_team **team_out, hot_thread **t_out) {

@@ -232,17 +232,24 @@ uint64_t hot_world_publish(hot_world *w) {
   if (w->crowded) atomic_store(&w->spin, 0);
   w->generation = (w->generation + 1) & 0x0fffffffu;
   uint64_t handle = (uint64_t)(w->generation | HOT_GEN_WORLD) << 32 | w->slot;
+  atomic_store_explicit(&w->known, handle, memory_order_release);  /* partner: hot_enter_known */
   atomic_store_explicit(&w->handle, handle, memory_order_release); /* partner: hot_enter */
   atomic_store_explicit(&hot_worlds[w->slot], w, memory_order_release);
   return handle;
 }
 
-void hot_world_close(hot_world *w) {
+void hot_world_refuse(hot_world *w) {
   atomic_store_explicit(&w->handle, 0, memory_order_release);
   hot_world_raise(w);
 }
 
+void hot_world_close(hot_world *w) {
+  atomic_store_explicit(&w->known, 0, memory_order_release);
+  hot_world_refuse(w);
+}
+
 void hot_world_free(hot_world *w) {
+  atomic_store_explicit(&w->known, 0, memory_order_release);
   atomic_store_explicit(&w->handle, 0, memory_order_release);
   world_release_arrays(w);
   slot_give(world_taken, w->slot);

@@ -18,7 +18,7 @@ type Team struct {
 	c *C.hot_team
 	n int
 
-	published bool
+	published, closed bool
 }
 
 // NewTeam takes a table slot for rank me of a team of n members of w.
@@ -98,8 +98,11 @@ func (t *Team) PoisonAll(code status.Code, by int, seq uint32) {
 }
 
 // Close makes the handle stale and frees the table once no operation is inside; false when one still is at the end of the
-// patience (the slot then stays taken, which is safe).
+// patience (the slot then stays taken, which is safe). Closing twice is fine.
 func (t *Team) Close(patience time.Duration) bool {
+	if t.closed { // the slot may be another team's by now
+		return true
+	}
 	C.hot_team_close(t.c)
 	end := time.Now().Add(patience)
 	for t.published && !t.Acquire() {
@@ -111,6 +114,7 @@ func (t *Team) Close(patience time.Duration) bool {
 	C.hot_team_drop_plans(t.c)
 	t.c.stage = nil
 	C.hot_team_free(t.c)
+	t.closed = true
 	return true
 }
 

@@ -97,6 +97,9 @@ func (w *World) SetDirect(direct bool) { C.hot_world_direct(w.c, flag(direct)) }
 // Publish makes the table findable and returns its handle. Everything stored in the table before is visible to who uses it.
 func (w *World) Publish() uint64 { return uint64(C.hot_world_publish(w.c)) }
 
+// Refuse sends every operation from now on to Go, which says why: the job was aborted. Waiters look what happened. Close comes later.
+func (w *World) Refuse() { C.hot_world_refuse(w.c) }
+
 // Close makes the handle stale, wakes waiters with an alarm and waits until no thread is inside of the world, up to timeout (negative: no
 // limit). It reports whether that was reached; it may be repeated.
 func (w *World) Close(timeout time.Duration) bool {

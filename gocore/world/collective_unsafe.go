@@ -61,10 +61,10 @@ func (t *Team) overdue(op string, began int64) error {
 // Collective starts one collective of the team.
 func (t *Team) Collective(call coll.Call, how How, timeout int64, slice time.Duration) (*Request, error) {
 	op := coll.OpName(call.Op)
-	if err := t.w.enter(op); err != nil {
+	if err := t.enter(op); err != nil {
 		return nil, err
 	}
-	defer t.w.exit()
+	defer t.exit()
 	if x := t.w.device(); x.holds(call.In) || x.holds(call.Out) {
 		return nil, status.New(status.Unsupported, op, "a buffer (in %#x, out %#x) is device memory; use the form on a stream (gshmem_collective_on_stream), or copy to host memory", call.In, call.Out)
 	}
@@ -76,10 +76,14 @@ func (t *Team) Collective(call coll.Call, how How, timeout int64, slice time.Dur
 	return t.w.start(t.lane, &collecting{t: t, r: r, quiet: call.Op == coll.Barrier, calm: calm{w: t.w}, op: op, began: hot.Now(), until: until}, how, slice), nil
 }
 
-// Adopt takes over a collective that C began (a *hot_coll), whatever it has come to, and looks at it once. The thread that began
-// it has announced itself, so the world cannot end meanwhile.
-func (t *Team) Adopt(c unsafe.Pointer) *Request {
-	return t.w.start(t.lane, &collecting{t: t, r: t.coll.Adopt(c), until: hot.Forever}, How{}, 0)
+// Adopt takes over a collective that C began (a *hot_coll), whatever it has come to, and looks at it once. The thread that began it has
+// announced itself, so the world cannot end meanwhile. The error says that the team is being destroyed: then the collective is still the caller's.
+func (t *Team) Adopt(c unsafe.Pointer) (*Request, error) {
+	if err := t.hold("collective"); err != nil {
+		return nil, err
+	}
+	defer t.exit()
+	return t.w.start(t.lane, &collecting{t: t, r: t.coll.Adopt(c), until: hot.Forever}, How{}, 0), nil
 }
 
 // collConfig is what package coll needs of this world.

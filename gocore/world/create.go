@@ -196,10 +196,11 @@ func (a *assembling) giveUp() {
 		_ = a.made.Destroy() // it is no world team
 		a.made = nil
 	}
-	if a.off != 0 {
+	if a.off != 0 && a.w.gate.enter() { // where the world ends, its scratch ends with it
 		a.w.scratch.Free(a.off)
-		a.off = 0
+		a.w.exit()
 	}
+	a.off = 0
 }
 
 func (a *assembling) words() [4]uint64 { return [4]uint64{} }

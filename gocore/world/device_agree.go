@@ -1,8 +1,10 @@
 package world
 
 import (
+	"context"
 	"fmt"
 	"hash/fnv"
+	"time"
 
 	"goshmem/gocore/coll"
 	"goshmem/gocore/fabric"
@@ -232,24 +234,24 @@ func (t *Team) compareLocked(x *accelerator) error {
 	return nil
 }
 
-// disagree ends the waits of all kernels here, and tells all PEs why.
+// disagree tells all PEs why, then ends the waits of all kernels here. In this order: a PE that knows of it, and makes new teams, has told the others
+// before, so that none of them takes the old verdict for a new one. t.streamMu is held, and the caller holds the team.
 func (t *Team) disagree(x *accelerator, mine, theirs asked, rank int, what string) error {
 	t.agree.ended = true
 	err := status.At(status.Mismatch, "collective_on_stream", t.pes[rank], "the members of %s differ in %s of collective %d on their devices: PE %d queued %s; PE %d queued %s. Every member queues the same in the same order",
 		t.name(), what, mine.seq, t.w.me, mine, t.pes[rank], theirs)
-	x.fail(err)
-	go func() {
-		if t.w.gate.enter() {
-			defer t.w.exit()
-			t.w.tellVerdict(err.PE, err.Detail)
-			t.coll.Condemn(status.Mismatch, t.me, mine.seq, err) // who takes another way than kernels waits there
-		}
-	}()
+	if x.health() == nil {
+		t.w.tellVerdict(err.PE, err.Detail)
+		t.coll.Condemn(status.Mismatch, t.me, mine.seq, err) // who takes another way than kernels waits there
+		x.fail(err)
+	}
 	return err
 }
 
-// tellVerdict writes it to the world team's box on every PE; the first to come there is heard.
+// tellVerdict writes it to the world team's box on every PE; the first to come there is heard. It takes at most a second.
 func (w *World) tellVerdict(pe int, text string) {
+	ctx, stop := context.WithTimeout(w.ctx, time.Second)
+	defer stop()
 	data := []byte(text)[:min(len(text), textBytes)]
 	for rank, to := range w.world.pes {
 		if to == w.me {
@@ -258,12 +260,10 @@ func (w *World) tellVerdict(pe int, text string) {
 		at := func(off uint64) fabric.Addr {
 			return fabric.Addr{PE: to, Ref: fabric.MakeRef(0, w.world.places[rank].box+off)}
 		}
-		ctx, stop := w.bounded(w.ctx, int64(parting))
 		old, err := w.net.Atomic(ctx, at(boxVerdict), fabric.Atomic{Op: fabric.CompareSwap, Width: 8, Operand: 1})
 		if err == nil && old == 0 {
 			_ = w.net.PutSignal(ctx, at(boxText), data, at(boxVerdict), fabric.SignalSet, uint64(len(data))<<32|uint64(pe+1)<<1) // a lost peer needs none
 		}
-		stop()
 	}
 }
 
@@ -280,6 +280,9 @@ func (x *accelerator) hearVerdict() {
 	x.fail(status.At(status.Mismatch, "collective_on_stream", int(v>>1&0x7fffffff)-1, "%s", text))
 }
 
+// dropVerdict forgets what others have found, when the members of a new team have met: they know.
+func (x *accelerator) dropVerdict() { storeWord(x.w.seg.Bytes()[x.w.world.own.box+boxVerdict:], 0) }
+
 // compareTeams looks at what the members of all teams with kernels under way have told. A team that is being used right now does it itself.
 func (x *accelerator) compareTeams() {
 	x.hearVerdict()
@@ -295,10 +298,14 @@ func (x *accelerator) compareTeams() {
 	}
 	x.w.teamMu.Unlock()
 	for _, t := range busy {
+		if t.hold("") != nil {
+			continue
+		}
 		if t.streamMu.TryLock() {
 			_ = t.compareLocked(x) // it has failed the device
 			t.streamMu.Unlock()
 		}
+		t.exit()
 	}
 }
 
@@ -310,6 +317,10 @@ func (t *Team) AnnounceOnStream(c coll.Call) error {
 		return err
 	}
 	defer done()
+	if err := t.hold("collective_announce"); err != nil {
+		return err
+	}
+	defer t.exit()
 	if err := x.waits("collective_announce"); err != nil {
 		return err
 	}

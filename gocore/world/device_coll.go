@@ -101,6 +101,7 @@ func (x *accelerator) recover(t *Team) error {
 	if err := x.state.Resume(); err != nil {
 		return err
 	}
+	x.dropVerdict()
 	x.w.teamMu.Lock()
 	for old := range x.w.teams {
 		old.placed.Store(false)
@@ -192,6 +193,10 @@ func (t *Team) CollectiveOnStream(c coll.Call, s device.Stream) error {
 		return err
 	}
 	defer done()
+	if err := t.hold(op); err != nil {
+		return err
+	}
+	defer t.exit()
 	for _, pe := range t.pes {
 		if err := t.w.lost(pe); err != nil {
 			return status.At(status.PeerDead, op, pe, "%v; %s has no more operations on the device", err, t.name())

@@ -55,7 +55,7 @@ func (w *World) leave(timeout time.Duration) error {
 		ctx, cancel = context.WithTimeout(ctx, timeout+time.Second) // a peer's runtime answers at once or not at all
 	}
 	defer cancel()
-	if w.aborted == nil {
+	if w.hasAborted() == nil {
 		switch err := w.net.Quiet(ctx); status.Of(err) {
 		case status.OK, status.PeerDead, status.PeerLeft: // who is gone, in whichever way, needs nothing of ours any more
 		default:
@@ -195,17 +195,27 @@ func (w *World) tellAbort(ctx context.Context, pe int, code int32) {
 func (w *World) noteAbort(code int32, by int) error {
 	err := status.At(status.Aborted, "", by, "it called abort(%d); finalize, then init anew to go on", code)
 	w.lifeMu.Lock()
-	if w.aborted == nil {
+	first := w.aborted == nil
+	if first {
 		w.aborted = err
 	}
 	err, _ = w.aborted.(*status.Error)
 	w.lifeMu.Unlock()
-	w.cancel(err)
-	w.hot.RaiseAlarm()
+	if first {
+		w.cancel(err)
+		w.hot.Refuse() // calls of C come to Go from now on, and hear of it
+	}
 	if x := w.device(); x != nil {
 		x.fail(err)
 	}
 	return err
+}
+
+// hasAborted is the abort that this PE knows of.
+func (w *World) hasAborted() error {
+	w.lifeMu.Lock()
+	defer w.lifeMu.Unlock()
+	return w.aborted
 }
 
 // checkAbort looks whether any PE has aborted the job.

@@ -8,6 +8,9 @@ import (
 
 // lane is the queue of a team's operations: only the head runs, so the team sees them in the order they were started.
 type lane struct {
+	gate  *gate // of the team whose lane it is; nil: of a single operation
+	known bool  // whoever ends the world or the team finds it; else its request is ended by who waits for it
+
 	mu    sync.Mutex
 	queue []*Request // guarded by mu
 	// gauge publishes the length for the C hot path, which must queue behind whatever is here. Called under mu.

@@ -144,9 +144,50 @@ func (r *Request) Result() [4]uint64 {
 }
 
 // Release ends interest in the request. An unfinished one is given up, and its peers are told.
-func (r *Request) Release() { r.end(errReleased) }
+func (r *Request) Release() {
+	switch {
+	case r.Done():
+	case r.m == nil:
+		r.end(errReleased)
+	case !r.inside():
+		r.shutOut(hot.Forever)
+	default:
+		defer r.outside()
+		r.end(errReleased)
+	}
+}
 
-// end gives an unfinished request up; why is what whoever waits for it here is told.
+// inside keeps what the operation works on in place until outside. false: its world or team is being ended, and the request with it.
+func (r *Request) inside() bool {
+	if !r.w.gate.enter() {
+		return false
+	}
+	if r.lane.gate == nil || r.lane.gate.enter() {
+		return true
+	}
+	r.w.gate.exit()
+	return false
+}
+
+func (r *Request) outside() {
+	if r.lane.gate != nil {
+		r.lane.gate.exit()
+	}
+	r.w.gate.exit()
+}
+
+// shutOut is what is left to do for a request that is not inside any more: to wait until it has been ended, or to end it where nobody
+// else knows it. Giving up what stands in no team's lane is safe at any time: messages know when their team is closed, waits hold nothing.
+func (r *Request) shutOut(until int64) (ended bool) {
+	if !r.lane.known {
+		r.end(r.w.finalized(""))
+		return true
+	}
+	r.waitEither(r.done, until)
+	return r.Done()
+}
+
+// end gives an unfinished request up; why is what whoever waits for it here is told. The caller is inside, or is who shut the gate.
 func (r *Request) end(why error) {
 	if r.Done() {
 		return
@@ -168,9 +209,10 @@ func (r *Request) end(why error) {
 
 // expire ends a request whose time is over while it stands behind others.
 func (r *Request) expire() {
-	if r.deadline == hot.Forever || hot.Now() < r.deadline {
+	if r.deadline == hot.Forever || hot.Now() < r.deadline || !r.inside() {
 		return
 	}
+	defer r.outside()
 	r.drive.Lock()
 	defer r.drive.Unlock()
 	if q, ok := r.m.(queued); ok && !r.Done() && r.lane.head() != r { // only the head ever begins, and under this lock
@@ -198,21 +240,20 @@ func (r *Request) driveUntil(until int64) (bool, error) {
 
 // advance runs the operation for a slice; true when it has ended.
 func (r *Request) advance(until int64) bool {
+	if !r.inside() {
+		return r.shutOut(until)
+	}
+	defer r.outside()
 	r.drive.Lock()
 	defer r.drive.Unlock()
 	return r.advanceLocked(until)
 }
 
-// advanceLocked is advance with r.drive held.
+// advanceLocked is advance with r.drive held, from inside.
 func (r *Request) advanceLocked(until int64) bool {
 	if r.Done() {
 		return true
 	}
-	if !r.w.gate.enter() {
-		r.finish([4]uint64{}, r.w.finalized(""))
-		return true
-	}
-	defer r.w.gate.exit()
 	done, err := r.m.run(until)
 	if !done {
 		return false
@@ -227,6 +268,10 @@ func (r *Request) advanceLocked(until int64) bool {
 
 // poll is the engine's look at an asynchronous head.
 func (r *Request) poll() (done bool) {
+	if !r.inside() {
+		return false
+	}
+	defer r.outside()
 	if !r.drive.TryLock() {
 		return false
 	}

@@ -64,7 +64,7 @@ func (w *World) makeTeam(set team.Set, places []place, index int) (*Team, error)
 		t.coll.Close(0)
 		return nil, err
 	}
-	t.lane = &lane{gauge: t.coll.SetQueued}
+	t.lane = &lane{gate: &t.gate, known: true, gauge: t.coll.SetQueued}
 	w.teamMu.Lock()
 	w.teams[t] = true
 	w.teamMu.Unlock()
@@ -106,7 +106,8 @@ func (t *Team) mapped() bool {
 	return true
 }
 
-// Destroy ends this PE's use of the team at once. Operations that have not ended are given up.
+// Destroy ends this PE's use of the team at once. Operations that have not ended are given up; other threads' calls on the team return with an
+// error, and are out of its tables when Destroy returns.
 func (t *Team) Destroy() error {
 	w := t.w
 	if !w.gate.enter() {
@@ -126,12 +127,17 @@ func (t *Team) Destroy() error {
 	t.streamMu.Lock()
 	t.agree.ended = true // its memory is not looked at any more
 	t.streamMu.Unlock()
-	for _, r := range t.lane.all() {
-		r.end(status.New(status.StaleHandle, "", "%s was destroyed", t.name()))
-	}
+	t.gate.vacate(func() {
+		for _, r := range t.lane.all() {
+			r.end(t.destroyed(""))
+		}
+	})
 	t.msg.Close()
 	if !t.coll.Close(time.Second) {
 		w.logf("team_destroy: a thread is still inside an operation of %s; its memory stays until finalize", t.name())
+		w.teamMu.Lock()
+		defer w.teamMu.Unlock()
+		w.stuck = append(w.stuck, t)
 		return nil
 	}
 	w.teamMu.Lock()
@@ -216,6 +222,9 @@ func (w *World) closeTeams() {
 		if t.inner != nil {
 			t.inner.Close()
 		}
+		t.coll.Close(time.Second)
+	}
+	for _, t := range w.stuck { // who was inside of them has come out with the world
 		t.coll.Close(time.Second)
 	}
 }

@@ -43,6 +43,7 @@ type Team struct {
 	inner  *message.Messenger // of the world team: messages that users do not see
 	index  int                // its number on devices, the same on all members; -1: none was left
 	placed atomic.Bool        // kernels know it
+	gate   gate               // who is at work in its tables and its lane; Destroy waits for them
 
 	streamMu sync.Mutex    // held while a kernel of the team is queued
 	agree    agreement     // guarded by streamMu
@@ -92,20 +93,25 @@ func (t *Team) Handle() uint64 { return t.coll.Handle() }
 
 func (t *Team) name() string { return t.id }
 
-// SetTimeout sets the default of the team's operations; negative: none, Default: the world's.
-func (t *Team) SetTimeout(timeout int64) {
+// SetTimeout sets the default of the team's operations; negative: none, Default: the world's. It fails when the team or its world has ended.
+func (t *Team) SetTimeout(timeout int64) error {
+	if err := t.hold("team_set_timeout"); err != nil {
+		return err
+	}
+	defer t.exit()
 	if timeout == Default {
 		timeout = int64(t.w.timeout)
 	}
 	t.coll.SetTimeout(timeout)
+	return nil
 }
 
 // Health is what poisoned the team, nil while it works.
 func (t *Team) Health() error {
-	if !t.w.gate.enter() {
-		return t.w.finalized("team_health")
+	if err := t.hold("team_health"); err != nil {
+		return err
 	}
-	defer t.w.exit()
+	defer t.exit()
 	return t.coll.Health()
 }
 
@@ -119,10 +125,10 @@ func (t *Team) Translate(pe int, to *Team) (int, error) {
 
 // talk starts a conversation in the team's lane.
 func (t *Team) talk(kind uint64, timeout int64, slice time.Duration, k *talk) (*Request, error) {
-	if err := t.w.enter(kindNames[kind]); err != nil {
+	if err := t.enter(kindNames[kind]); err != nil {
 		return nil, err
 	}
-	defer t.w.exit()
+	defer t.exit()
 	k.t, k.op, k.began, k.deadline = t, kindNames[kind], hot.Now(), t.deadline(timeout)
 	if kind != kindSplit && kind != kindSplit2D && kind != kindDevice {
 		k.calm = &calm{w: t.w} // what was put before is there before memory changes hands

@@ -130,7 +130,7 @@ func (m *waiting) words() [4]uint64 { return [4]uint64{m.state.Seen()} }
 
 // startLoose starts an operation that stands in no team's lane: many of them may be under way at once.
 func (w *World) startLoose(m machine, how How, slice time.Duration) *Request {
-	l := &lane{gauge: func(int) {}}
+	l := &lane{known: how.Async, gauge: func(int) {}}
 	if how.Async {
 		w.teamMu.Lock()
 		w.loose[l] = true

@@ -64,6 +64,7 @@ type World struct {
 	teams  map[*Team]bool // live teams; guarded by teamMu
 	loose  map[*lane]bool // lanes of single messages that the engine runs; guarded by teamMu
 	gone   []*Team        // destroyed here, not yet everywhere: their control blocks stay; guarded by teamMu
+	stuck  []*Team        // destroyed, but a thread of C did not come out of their tables in time; guarded by teamMu
 
 	lifeMu   sync.Mutex
 	closing  bool          // guarded by lifeMu

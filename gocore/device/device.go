@@ -47,6 +47,11 @@ type Device interface {
 	// AllocHost is pinned host memory that the device can reach; the CPU may follow its address.
 	AllocHost(bytes uint64) (uintptr, error)
 	FreeHost(at uintptr) error
+	// Register lets this device's kernels reach host memory that the caller has mapped, and gives the address under which they do; copies
+	// go on taking the host's own. at and bytes are whole pages. The memory is locked, all of it, until Unregister, which comes before
+	// it is unmapped and after all work that uses it; Close ends what is left. Where chip, runtime or kernel cannot, it fails and says why.
+	Register(at uintptr, bytes uint64) (uintptr, error)
+	Unregister(at uintptr) error
 	// AllocAt is Alloc at an address of the caller's choice, for the one that kernels know. Where the chip or the runtime does
 	// not let it choose, or the place is taken, it fails, and Facts says why. Free ends it.
 	AllocAt(bytes uint64, at uintptr) (uintptr, error)

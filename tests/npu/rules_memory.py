@@ -1,6 +1,8 @@
 """Rules of plain memory and copies. One function per rule: it breaks the rule. See rules.py."""
 
 import ctypes
+import mmap
+import os
 
 from acl import *  # noqa: F403
 from breach import *  # noqa: F403
@@ -125,13 +127,64 @@ def use_after_free():
 
 @case
 def register_twice():
-    start()
-    memory = ctypes.create_string_buffer(4096)
-    at = ctypes.addressof(memory)
+    at = registering()
     call("aclrtHostRegister", POINTER(at), U64(4096), 0, ctypes.byref(POINTER()))
     refuse("register_twice", "aclrtHostRegister", POINTER(at), U64(4096), 0, ctypes.byref(POINTER()))
     call("aclrtHostUnregister", POINTER(at))
     refuse("register_twice", "aclrtHostUnregister", POINTER(at))
+    refuse("register_twice", "aclrtHostGetDevicePointer", POINTER(at), ctypes.byref(POINTER()), ctypes.c_uint32(0))
+    call("aclrtHostRegisterV2", POINTER(at), U64(4096), ctypes.c_uint32(0x10000000))
+    refuse("register_twice", "aclrtHostGetDevicePointer", POINTER(at), ctypes.byref(POINTER()), ctypes.c_uint32(0))
+    call("aclrtHostUnregister", POINTER(at))
+
+
+def registering(cann="9.1.0"):
+    """A page of the host's, over a release in which every chip registers some."""
+    os.environ["ACLEMU_CANN"] = cann
+    start()
+    page = mmap.mmap(-1, 8192)
+    PAGES.append(page)
+    return ctypes.addressof(ctypes.c_char.from_buffer(page))
+
+
+PAGES = []  # they live as long as the process
+
+
+@case
+def register_page():
+    at = registering()
+    refuse("register_page", "aclrtHostRegisterV2", POINTER(at + 64), U64(4096), ctypes.c_uint32(2))
+
+
+@case
+def register_flags():
+    at = registering()
+    refuse("register_flags", "aclrtHostRegister", POINTER(at), U64(4096), 8, ctypes.byref(POINTER()))
+    for flag in (0, 1, 8, 0x10000002 | 1 << 30):
+        refuse("register_flags", "aclrtHostRegisterV2", POINTER(at), U64(4096), ctypes.c_uint32(flag))
+    call("aclrtHostRegisterV2", POINTER(at), U64(4096), ctypes.c_uint32(0x10000002))
+    refuse("register_flags", "aclrtHostGetDevicePointer", POINTER(at), ctypes.byref(POINTER()), ctypes.c_uint32(1))
+
+
+@case(soc=["950"])
+def register_chip():
+    at = registering("9.0.0")
+    refuse("register_chip", "aclrtHostRegisterV2", POINTER(at), U64(4096), ctypes.c_uint32(2))
+    refuse("register_chip", "aclrtHostRegister", POINTER(at), U64(4096), 0, ctypes.byref(POINTER()))
+
+
+@case
+def copy_window():
+    at = registering()
+    call("aclrtHostRegisterV2", POINTER(at), U64(8192), ctypes.c_uint32(0x10000002))
+    window = POINTER()
+    call("aclrtHostGetDevicePointer", POINTER(at + 4096), ctypes.byref(window), ctypes.c_uint32(0))
+    assert window.value != at + 4096
+    ours = malloc(64)
+    refuse("copy_window", "aclrtMemcpyAsync", POINTER(ours), SIZE(64), window, SIZE(64), D2D, NULL)
+    refuse("copy_window", "aclrtMemcpy", window, SIZE(64), POINTER(ours), SIZE(64), D2H)
+    call("aclrtMemcpyAsync", POINTER(ours), SIZE(64), POINTER(at), SIZE(64), H2D, NULL)
+    synchronize()
 
 
 @case

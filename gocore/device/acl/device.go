@@ -12,17 +12,23 @@ import (
 type kind uint8
 
 const (
-	plain  kind = iota // Alloc
-	pinned             // AllocHost: not device memory
-	fixed              // AllocAt
-	part               // of a heap, mapped
-	keyed              // a peer's part that came by a key: copies between it and the host go round
+	plain      kind = iota // Alloc
+	pinned                 // AllocHost: not device memory
+	fixed                  // AllocAt
+	part                   // of a heap, mapped
+	keyed                  // a peer's part that came by a key: copies between it and the host go round
+	registered             // host memory of Register
+	window                 // where kernels find such memory: nobody else may use the address
 )
+
+// onDevice says whether copies take it as memory of the device.
+func (k kind) onDevice() bool { return k != pinned && k != registered && k != window }
 
 // place is an address range of this device.
 type place struct {
 	kind   kind
 	handle uintptr // fixed: its physical memory
+	window uintptr // registered: where kernels find it; window: where the host does
 }
 
 // Device is one NPU.
@@ -154,6 +160,10 @@ func (d *Device) giveBack(at uintptr, p place) *failure {
 	switch p.kind {
 	case pinned:
 		return d.b.freeHost(at)
+	case registered:
+		return d.b.unregisterHost(at)
+	case window:
+		return nil // went with what it shows
 	case fixed:
 		return d.unmapAll(mapped{at: at, handle: p.handle})
 	}
@@ -163,7 +173,7 @@ func (d *Device) giveBack(at uintptr, p place) *failure {
 // Holds implements [device.Device].
 func (d *Device) Holds(at uintptr) bool {
 	if _, _, p, ok := d.places.Find(at); ok {
-		return p.kind != pinned
+		return p.kind.onDevice()
 	}
 	return at != 0 && d.usable("") == nil && d.b.onDevice(at)
 }

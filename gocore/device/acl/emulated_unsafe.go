@@ -14,7 +14,7 @@ func Held() map[string]uint64 {
 		return nil
 	}
 	held := map[string]uint64{}
-	for _, kind := range []string{"malloc", "map", "ipc", "pinned"} {
+	for _, kind := range []string{"malloc", "map", "ipc", "pinned", "registered"} {
 		held[kind] = ask(symbol(library, "aclemu_live"), kind)
 	}
 	for _, kind := range []string{"handles", "reservations", "events"} {

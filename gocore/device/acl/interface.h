@@ -58,6 +58,9 @@ enum {
     GACL_KEY_BYTES = 65,
     GACL_NO_PID_CHECK = 1,    /* of an export, by handle and by key alike */
     GACL_IMPORT_PEER = 1,     /* an import by key enables peer access itself */
+    GACL_REGISTER_MAPPED = 0,             /* of the older call */
+    GACL_HOST_MAPPED = 0x2,               /* of the newer one */
+    GACL_HOST_PINNED = 0x10000000,
     GACL_EVENT_SYNC = 1,
     GACL_ATTRIBUTE_SCHEDULE = 1,
     GACL_SCHEDULE_BATCH = 1,

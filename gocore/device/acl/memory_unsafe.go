@@ -37,6 +37,35 @@ func (b *binding) freeHost(at uintptr) *failure {
 	return done("aclrtFreeHost", &e)
 }
 
+// registerHost maps host memory for kernels and locks it; where the release or the chip has no such call, the older one maps it.
+func (b *binding) registerHost(at uintptr, n uint64) *failure {
+	var e C.gacl_error
+	C.gacl_aclrtHostRegisterV2(b.c, &e, pointerTo(at), C.uint64_t(n), C.GACL_HOST_MAPPED|C.GACL_HOST_PINNED)
+	return done("aclrtHostRegisterV2", &e)
+}
+
+// registeredAt is where kernels find what registerHost has mapped.
+func (b *binding) registeredAt(at uintptr) (uintptr, *failure) {
+	var e C.gacl_error
+	var out unsafe.Pointer
+	C.gacl_aclrtHostGetDevicePointer(b.c, &e, pointerTo(at), &out, 0)
+	return uintptr(out), done("aclrtHostGetDevicePointer", &e)
+}
+
+// mapHost is the older form of both.
+func (b *binding) mapHost(at uintptr, n uint64) (uintptr, *failure) {
+	var e C.gacl_error
+	var out unsafe.Pointer
+	C.gacl_aclrtHostRegister(b.c, &e, pointerTo(at), C.uint64_t(n), C.GACL_REGISTER_MAPPED, &out)
+	return uintptr(out), done("aclrtHostRegister", &e)
+}
+
+func (b *binding) unregisterHost(at uintptr) *failure {
+	var e C.gacl_error
+	C.gacl_aclrtHostUnregister(b.c, &e, pointerTo(at))
+	return done("aclrtHostUnregister", &e)
+}
+
 // clearNow zeroes device memory and returns when it is zero.
 func (b *binding) clearNow(at uintptr, n uint64) *failure {
 	var e C.gacl_error

@@ -49,7 +49,7 @@ func (d *Device) Copy(dst, src uintptr, n uint64, s device.Stream) error {
 
 // side says whether an end of a copy is device memory, and checks that it does not run over the memory that is known there.
 func (d *Device) side(op string, at uintptr, n uint64) (bool, kind, error) {
-	_, left, p, ok := d.places.Find(at)
+	base, left, p, ok := d.places.Find(at)
 	if !ok {
 		if at == 0 {
 			return false, plain, status.New(status.InvalidArgument, op, "address 0")
@@ -59,7 +59,10 @@ func (d *Device) side(op string, at uintptr, n uint64) (bool, kind, error) {
 	if n > left {
 		return false, plain, status.New(status.InvalidArgument, op, "%d bytes from %#x run over the end of the memory there, %d bytes on", n, at, left)
 	}
-	return p.kind != pinned, p.kind, nil
+	if p.kind == window {
+		return false, plain, status.New(status.InvalidArgument, op, "%#x is where kernels find host memory; copies take the host's address, %#x", at, p.window+(at-base))
+	}
+	return p.kind.onDevice(), p.kind, nil
 }
 
 // hostCopy copies between host addresses when the stream comes to it; where there are no host functions, it waits for that.

@@ -29,7 +29,8 @@ type Options struct {
 // place is what an address range of this device is.
 type place struct {
 	shadow uintptr // where the device reads and writes it
-	pinned bool    // AllocHost: not device memory
+	pinned bool    // AllocHost or Register: not device memory
+	lent   bool    // Register: somebody else's
 	mapped mapping
 }
 
@@ -119,13 +120,39 @@ func (d *Device) free(op string, at uintptr, pinned bool) error {
 		return nil
 	}
 	base, _, p, ok := d.places.Find(at)
-	if ok = ok && base == at && p.pinned == pinned && !p.mapped.heap; ok {
+	if ok = ok && base == at && p.pinned == pinned && !p.mapped.heap && !p.lent; ok {
 		p, ok = d.places.Remove(at) // false when another thread freed it meanwhile
 	}
 	if !ok {
 		return status.New(status.InvalidArgument, op, "%#x is not the start of such an allocation", at)
 	}
 	return p.mapped.unmap()
+}
+
+// Register implements [device.Device]: the goroutines of this device reach all host memory where it is.
+func (d *Device) Register(at uintptr, bytes uint64) (uintptr, error) {
+	const op = "register host memory"
+	if err := d.usable(op); err != nil {
+		return 0, err
+	}
+	size := uint64(os.Getpagesize())
+	if bytes == 0 || uint64(at)%size != 0 || bytes%size != 0 {
+		return 0, status.New(status.Misaligned, op, "[%#x, +%d) is not whole pages of %d bytes", at, bytes, size)
+	}
+	if _, _, _, taken := d.places.Find(at); taken {
+		return 0, status.New(status.InvalidArgument, op, "%#x is registered or the device's already", at)
+	}
+	d.places.Add(at, bytes, place{shadow: at, pinned: true, lent: true, mapped: mapping{at: at}})
+	return at, nil
+}
+
+// Unregister implements [device.Device].
+func (d *Device) Unregister(at uintptr) error {
+	if base, _, p, ok := d.places.Find(at); !ok || base != at || !p.lent {
+		return status.New(status.InvalidArgument, "unregister host memory", "%#x is not the start of registered memory", at)
+	}
+	d.places.Remove(at)
+	return nil
 }
 
 // AllocAt always fails: there are no kernels that know an address.
@@ -225,7 +252,11 @@ func (d *Device) Close() error {
 		_ = h.closeNow() // unmapping what was mapped here cannot fail
 	}
 	var rest []mapping
-	d.places.Each(func(_ uintptr, _ uint64, p place) { rest = append(rest, p.mapped) })
+	d.places.Each(func(_ uintptr, _ uint64, p place) {
+		if !p.lent {
+			rest = append(rest, p.mapped)
+		}
+	})
 	for _, m := range rest {
 		d.places.Remove(m.at)
 		_ = m.unmap() // as above

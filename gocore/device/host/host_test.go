@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 func open(t *testing.T, o Options) *Device {
@@ -226,4 +227,37 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 	assert.Equal(t, files, f)
 	assert.LessOrEqual(t, r, routines)
+}
+
+func TestRegisteredMemoryIsPinned(t *testing.T) {
+	d, err := Open(Options{Late: time.Millisecond})
+	require.NoError(t, err)
+	mem, err := unix.Mmap(-1, 0, 2*os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, unix.Munmap(mem)) }()
+	at := addressOf(mem)
+	there, err := d.Register(at, uint64(len(mem)))
+	require.NoError(t, err)
+	assert.Equal(t, at, there)
+	assert.False(t, d.Holds(at))
+	_, err = d.Register(at, uint64(len(mem)))
+	assert.ErrorIs(t, err, status.InvalidArgument)
+	_, err = d.Register(at, 3)
+	assert.ErrorIs(t, err, status.Misaligned)
+	assert.ErrorIs(t, d.FreeHost(at), status.InvalidArgument)
+	hold := make(chan struct{})
+	require.NoError(t, d.Call(device.Own, func() { <-hold }))
+	own, err := d.Alloc(64)
+	require.NoError(t, err)
+	require.NoError(t, d.Copy(own, at, 64, device.Own), "does not wait")
+	close(hold)
+	require.NoError(t, d.Wait(context.Background(), device.Own))
+	require.NoError(t, d.Unregister(at))
+	assert.ErrorIs(t, d.Unregister(at), status.InvalidArgument)
+	_, err = d.Register(at, uint64(len(mem)))
+	require.NoError(t, err)
+	require.NoError(t, d.Close())
+	mem[0] = 1 // it is still the owner's
+	_, err = d.Register(at, uint64(len(mem)))
+	assert.ErrorIs(t, err, status.StaleHandle)
 }

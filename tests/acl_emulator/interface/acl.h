@@ -52,6 +52,10 @@ typedef enum aclrtHostRegisterType {
     ACL_HOST_REGISTER_READONLY = 8,
 } aclrtHostRegisterType;
 
+#define ACL_HOST_REG_MAPPED 0x2UL
+#define ACL_HOST_REG_IOMEMORY 0x4UL
+#define ACL_HOST_REG_PINNED 0x10000000UL
+
 typedef enum aclrtMemAttr {
     ACL_DDR_MEM = 0,
     ACL_HBM_MEM = 1,

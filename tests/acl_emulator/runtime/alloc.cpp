@@ -200,62 +200,6 @@ aclError aclrtFreeHost(void* pointer) {
     return ACL_SUCCESS;
 }
 
-namespace emu {
-namespace {
-
-aclError enroll(void* pointer, uint64_t size) {
-    if (!pointer) return breach(Rule::null_out, "ptr is null");
-    if (!size) return breach(Rule::malloc_size, "size 0");
-    Space& space = Space::get();
-    std::unique_lock<std::shared_mutex> lock(space.mutex);
-    uint64_t base = reinterpret_cast<uint64_t>(pointer);
-    if (in_arena(base) || space.find(base) || space.find(base + size - 1)) {
-        return breach(Rule::register_twice, "%p is registered, pinned or device memory", pointer);
-    }
-    space.put({base, size, Kind::registered, -1, nullptr});
-    return ACL_SUCCESS;
-}
-
-}  // namespace
-}  // namespace emu
-
-// The emulated device sees registered host memory at the host's own address.
-aclError aclrtHostRegister(void* pointer, uint64_t size, aclrtHostRegisterType, void** device_pointer) {
-    ENTER(context);
-    if (!device_pointer) return breach(Rule::null_out, "devPtr is null");
-    if (int code = enroll(pointer, size)) return code;
-    *device_pointer = pointer;
-    return ACL_SUCCESS;
-}
-
-aclError aclrtHostRegisterV2(void* pointer, uint64_t size, uint32_t) {
-    ENTER(context);
-    return enroll(pointer, size);
-}
-
-aclError aclrtHostGetDevicePointer(void* pointer, void** device_pointer, uint32_t) {
-    ENTER(context);
-    if (!device_pointer) return breach(Rule::null_out, "pDevice is null");
-    Space& space = Space::get();
-    std::shared_lock<std::shared_mutex> lock(space.mutex);
-    Region* region = space.find(reinterpret_cast<uint64_t>(pointer));
-    if (!region || region->device >= 0) return breach(Rule::register_twice, "%p is not registered", pointer);
-    *device_pointer = pointer;
-    return ACL_SUCCESS;
-}
-
-aclError aclrtHostUnregister(void* pointer) {
-    ENTER(context);
-    Space& space = Space::get();
-    std::unique_lock<std::shared_mutex> lock(space.mutex);
-    Region* region = space.find(reinterpret_cast<uint64_t>(pointer));
-    if (!region || region->kind != Kind::registered || region->base != reinterpret_cast<uint64_t>(pointer)) {
-        return breach(Rule::register_twice, "%p is not registered", pointer);
-    }
-    space.remove(region->base);
-    return ACL_SUCCESS;
-}
-
 aclError aclrtPointerGetAttributes(const void* pointer, aclrtPtrAttributes* out) {
     ENTER(context);
     if (!out) return breach(Rule::null_out, "attributes is null");

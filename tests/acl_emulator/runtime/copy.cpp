@@ -23,6 +23,7 @@ int locate(const char* role, const void* pointer, uint64_t bytes, End* out) {
         *out = end;
         return 0;
     }
+    if (region->kind == Kind::window) return breach(Rule::copy_window, "%s %p shows host memory to kernels", role, pointer);
     end.known = true;
     end.device = region->device;
     end.kind = region->kind;

@@ -89,8 +89,9 @@ void* translate(void*, uint64_t address, uint64_t bytes) {
     std::shared_lock<std::shared_mutex> lock(space.mutex);
     for (uint64_t at = address;;) {
         Region* r = space.find(at);
-        if (!r || !r->device_access || r->kind == Kind::pinned) return nullptr;
+        if (!r || !r->device_access || r->kind == Kind::pinned || r->kind == Kind::registered) return nullptr;
         at = r->base + r->size;
+        if (r->kind == Kind::window) return address + bytes <= at ? reinterpret_cast<void*>(r->twin + (address - r->base)) : nullptr;
         if (at >= address + bytes) return shadow_of(address);
     }
 }

@@ -209,7 +209,7 @@ void Space::hide(uint64_t base, uint64_t size, bool from_host) {
 
 Region* Space::put(Region region) {
     region.serial = ++serial_;
-    if (in_arena(region.base) && region.kind != Kind::malloc &&
+    if (in_arena(region.base) && region.kind != Kind::malloc && region.kind != Kind::window &&
         !show(region.base, *region.block, region.block_offset, region.size, region.device < 0)) {
         return nullptr;
     }
@@ -219,7 +219,7 @@ Region* Space::put(Region region) {
 void Space::remove(uint64_t base) {
     auto at = regions_.find(base);
     const Region& r = at->second;
-    if (in_arena(base) && r.kind != Kind::malloc) hide(base, r.size, r.device < 0);
+    if (in_arena(base) && r.kind != Kind::malloc && r.kind != Kind::window) hide(base, r.size, r.device < 0);
     regions_.erase(at);
 }
 

@@ -75,7 +75,8 @@ std::shared_ptr<Block> open_block(const Passport& p);
 
 bool may_import(const Ticket& ticket);
 
-enum class Kind { malloc, vmm, ipc, pinned, registered };
+// window: where kernels see registered memory.
+enum class Kind { malloc, vmm, ipc, pinned, registered, window };
 
 // Region is a range of addresses with one kind of memory behind it.
 struct Region {
@@ -88,6 +89,7 @@ struct Region {
     uint64_t serial = 0;   // tells a range from a later one at the same address
     uint64_t page = kSmallPage;
     bool device_access = true;  // host memory: has a device been given access
+    uint64_t twin = 0;     // registered: its window; window: what it shows
 };
 
 // Space is the process's address map. Copies hold the mutex shared while they touch memory, so that nothing is
@@ -135,6 +137,7 @@ inline bool in_arena(uint64_t a) {
     }
     return true;
 }
+// Where the emulator itself works on a region's bytes.
 inline void* shadow_of(uint64_t a) { return reinterpret_cast<void*>(in_arena(a) ? a + kShadow : a); }
 
 uint64_t memory_used(int32_t device);

@@ -14,6 +14,7 @@ if HERE not in sys.path:
 if os.environ.get("SHMEM_TEST_INSTALLED") != "1":
     sys.path.insert(0, os.path.join(ROOT, "python"))
 
+import left_out  # noqa: E402
 from pool import pools  # noqa: E402
 
 
@@ -32,18 +33,26 @@ def pytest_report_header(config: pytest.Config) -> str:
     return f"shmem: SHMEM_TEST_SEED={seed()} SHMEM_TRANSPORT={os.environ.get('SHMEM_TRANSPORT', 'shm')}"
 
 
-def pytest_configure(config):
-    """Markers."""
-    config.addinivalue_line("markers", "host: about host memory, other backends, or what the emulated npu lacks; left out with SHMEM_TEST_DEVICE=npu")
+ON_DEVICE = os.environ.get("SHMEM_TEST_DEVICE", "cpu") != "cpu"
+_left_out: list = []
 
 
 def pytest_collection_modifyitems(config, items):
-    """On a device, what is about host memory is not counted as tested."""
-    if os.environ.get("SHMEM_TEST_DEVICE", "cpu") == "cpu":
-        return
-    left_out = [item for item in items if item.get_closest_marker("host")]
-    items[:] = [item for item in items if not item.get_closest_marker("host")]
-    config.hook.pytest_deselected(items=left_out)
+    """On a device, what left_out.py names is not counted as tested."""
+    if ON_DEVICE:
+        if left_out.stale():
+            raise pytest.UsageError(f"left_out.py names what does not exist: {left_out.stale()}")
+        _left_out.extend(item for item in items if left_out.reason(item.nodeid))
+        items[:] = [item for item in items if not left_out.reason(item.nodeid)]
+        config.hook.pytest_deselected(items=_left_out)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Tells what was left out, and why."""
+    if _left_out:
+        terminalreporter.section("left out on a device", sep="-")
+        for line in left_out.table(_left_out):
+            terminalreporter.write_line(line)
 
 
 def sizes() -> list:

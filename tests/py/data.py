@@ -39,6 +39,17 @@ def on_host() -> Iterator[None]:
         _device.pop()
 
 
+def host_memory(body: Any) -> Any:
+    """For a body that is about host memory: on a device it runs in a world with a device, and everything it makes is on the host."""
+    body.ON_HOST = True
+    return body
+
+
+def blocking(body: Any) -> Any:
+    """For a body about calls that block the thread: on a device operations are queued, and those that go through the host (SHMEM_TEST_STAGED) block."""
+    return body if os.environ.get("SHMEM_TEST_STAGED") == "1" else host_memory(body)
+
+
 def pattern(nbytes: int, pe: int, salt: int = 0) -> torch.Tensor:
     """Bytes that differ between elements, PEs and salts."""
     at = torch.arange(nbytes, dtype=torch.int64, device="cpu")

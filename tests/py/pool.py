@@ -90,13 +90,15 @@ class Pool:
         self.up = False
         self.runs = 0
         self._env = dict(os.environ)
-        for name in [k for k in self._env if k.startswith("SHMEM_") and k not in ("SHMEM_LIBRARY", "SHMEM_KERNELS", "SHMEM_TEST_DEVICE")]:
+        for name in [k for k in self._env if k.startswith("SHMEM_") and k not in ("SHMEM_LIBRARY", "SHMEM_KERNELS", "SHMEM_TEST_DEVICE", "SHMEM_TEST_STAGED")]:
             del self._env[name]
         installed = os.environ.get("SHMEM_TEST_INSTALLED") == "1"
         path = [HERE] + ([] if installed else [PACKAGE]) + self._env.get("PYTHONPATH", "").split(os.pathsep)
         self._env["PYTHONPATH"] = os.pathsep.join(p for p in path if p)
         self._env["SHMEM_TRANSPORT"] = transport
         self._env.update({"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "TORCH_DEVICE_BACKEND_AUTOLOAD": self._env.get("TORCH_DEVICE_BACKEND_AUTOLOAD", "1")})
+        if self._env.get("SHMEM_TEST_DEVICE", "cpu") != "cpu" and os.environ.get("SHMEM_TEST_STAGED") != "1":
+            self._env.update({"SHMEM_DEVICE": "npu", "SHMEM_DEVICE_SIZE": "64M"})  # for worlds that a process group makes
         self._env.update(extra_env or {})
 
     def run(self, function: Callable[..., Any], *args: Any, world: bool = True, timeout: float = 60, heap: str = "256M") -> List[Any]:

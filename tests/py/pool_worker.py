@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import functools
 import importlib.util
@@ -68,13 +69,21 @@ class Runner:
     def do_run(self, name: str, path: Optional[str], qualname: str, args: tuple, scratch: str) -> Any:
         """Calls a test body."""
         function: Any = self.module(name, path)
-        self.place(getattr(function, "MADE_ON", self.device))  # of the test file
+        made_on, host_file = getattr(function, "MADE_ON", self.device), getattr(function, "ON_HOST", False)
         for part in qualname.split("."):
             function = getattr(function, part)
-        return function(Context(self.me, self.n, self.transport, scratch), *args)
+        context = Context(self.me, self.n, self.transport, scratch)
+        if self.device == "cpu":
+            return function(context, *args)
+        import data
+
+        on_host = host_file or getattr(function, "ON_HOST", False)
+        self.place("cpu" if on_host else made_on)
+        with data.on_host() if on_host else contextlib.nullcontext():
+            return function(context, *args)
 
     def place(self, device: str) -> None:
-        """With SHMEM_TEST_DEVICE=npu, tensors are made on this PE's device unless the file's MADE_ON says otherwise."""
+        """With SHMEM_TEST_DEVICE=npu, tensors are made on this PE's device unless MADE_ON or ON_HOST of the file, or data.host_memory, says otherwise."""
         if self.device != "cpu":
             import torch
             import torch_npu
@@ -85,8 +94,7 @@ class Runner:
             torch.set_default_device(device)
             for name in ("empty", "zeros", "ones", "full"):
                 made = getattr(shmem, name)
-                if not isinstance(made, functools.partial):
-                    setattr(shmem, name, functools.partial(made, device=device))
+                setattr(shmem, name, functools.partial(made.func if isinstance(made, functools.partial) else made, device=device))
 
     def module(self, name: str, path: Optional[str]) -> Any:
         """Imports a test file once, under the name that it has in the parent."""

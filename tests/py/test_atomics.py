@@ -6,6 +6,9 @@ import pytest
 import torch
 
 import shmem
+from data import DEVICE
+
+ON_HOST = True  # words in host memory, in a world with a device as well; words on the device: device_words
 
 
 def semantics(ctx):
@@ -33,8 +36,41 @@ def semantics(ctx):
             shmem.barrier()
 
 
+def device_words(ctx):
+    """What every chip has works; what a chip lacks raises, says where to keep the word, and leaves it alone."""
+    calls = [  # name, arguments, the result, and the word after it
+        ("atomic_set", (12,), None, 12), ("atomic_fetch", (), 12, 12), ("atomic_add", (3,), None, 15), ("atomic_inc", (), None, 16),
+        ("atomic_swap", (5,), 16, 5), ("atomic_compare_swap", (4, 9), 5, 5), ("atomic_compare_swap", (5, 9), 5, 9), ("atomic_fetch_add", (4,), 9, 13),
+        ("atomic_fetch_inc", (), 13, 14), ("atomic_and", (0b11010,), None, 0b01010), ("atomic_fetch_and", (0b01111,), 0b01010, 0b01010),
+        ("atomic_or", (0b101,), None, 0b01111), ("atomic_fetch_or", (0b10000,), 0b01111, 0b11111), ("atomic_xor", (1,), None, 0b11110),
+        ("atomic_fetch_xor", (0b11,), 0b11110, 0b11101),
+    ]  # fmt: skip
+    refused = set()
+    for owner in range(ctx.n):
+        t = shmem.zeros(4, dtype=torch.int32, device=DEVICE)
+        if ctx.me == 0:
+            word = 0
+            for name, arguments, result, after in calls:
+                shmem.atomic_set(t, word, owner, index=2)
+                try:
+                    assert getattr(shmem, name)(t, *arguments, owner, index=2) == result, (name, arguments)
+                    word = after
+                except shmem.UnsupportedError as problem:
+                    assert "symmetric host memory" in str(problem)
+                    refused.add(name)
+                assert shmem.atomic_fetch(t, owner, index=2) == word, (name, arguments)
+                word = after
+        shmem.barrier()
+        got = t.tolist()
+        assert got[:2] + got[3:] == [0, 0, 0] and (got[2] != 0) == (ctx.me == owner), got
+    assert not refused & {"atomic_set", "atomic_fetch", "atomic_add", "atomic_inc"}, refused
+    return sorted(refused)
+
+
 def test_every_operation_gives_the_old_value_and_touches_one_word(pair):
     pair.run(semantics)
+    if DEVICE != "cpu":
+        pair.run(device_words)
 
 
 def wraps(ctx):

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import shmem
-from data import COMPLEX, FLOATS, INTEGERS, pattern, values
+from data import COMPLEX, FLOATS, INTEGERS, blank, here, host_memory, on_host, pattern, values
 
 COUNTS = [0, 1, 2, 3, 17, 24, 25, 97, 1000, 4099, 65536, 300_007]
 REDUCTIONS = {
@@ -51,20 +51,22 @@ def made(count, symmetric, dtype=torch.uint8):
 def reduce_table(ctx):
     for dtype in INTEGERS + FLOATS + COMPLEX + (torch.bool,):
         for op in (*REDUCTIONS, "avg"):
-            mine = values((37,), dtype, ctx.me, 1)
+            with on_host():
+                want = [values((37,), dtype, pe, 1) for pe in range(ctx.n)]
+            mine = here(want[ctx.me].clone())
             if not defined(op, dtype):
                 with pytest.raises(shmem.InvalidArgumentError, match=op):
                     shmem.all_reduce(mine, op)
                 continue
             shmem.all_reduce(mine, op)
-            want = reference([values((37,), dtype, pe, 1) for pe in range(ctx.n)], op)
+            want = reference(want, op)
+            mine = mine.cpu()
             if (dtype.is_floating_point or dtype.is_complex) and op in ("avg", "prod"):
                 torch.testing.assert_close(mine, want, msg=lambda m, o=op, d=dtype: f"{o} {d}: {m}")
             else:
                 assert torch.equal(mine, want), (op, dtype, mine, want)
 
 
-@pytest.mark.host
 def test_every_dtype_and_operator(pool):
     pool.run(reduce_table, timeout=120)
 
@@ -170,12 +172,11 @@ def layouts(ctx):
         assert p.tolist() == [n] * 3
     scalar = torch.tensor(float(ctx.me))
     assert shmem.all_reduce(scalar, "max") is scalar and scalar == n - 1
-    z = torch.tensor([1 + 2j, ctx.me + 0j])
-    shmem.all_reduce(z.conj(), out=z2) if (z2 := torch.zeros(2, dtype=torch.complex64)) is not None else None
-    assert torch.equal(z2, torch.tensor([n * (1 - 2j), sum(range(n)) + 0j]))
+    z, z2 = here(torch.tensor([1 + 2j, ctx.me + 0j], device="cpu")), blank((2,), torch.complex64)
+    shmem.all_reduce(z.conj(), out=z2)
+    assert torch.equal(z2.cpu(), torch.tensor([n * (1 - 2j), sum(range(n)) + 0j], device="cpu"))
 
 
-@pytest.mark.host
 def test_any_layout(pool):
     pool.run(layouts)
 
@@ -192,7 +193,7 @@ def test_premultiplied_sum(pool):
 
 
 def same_bits(ctx):
-    t = torch.randn(100_003, generator=torch.Generator().manual_seed(ctx.me))
+    t = here(torch.randn(100_003, generator=torch.Generator("cpu").manual_seed(ctx.me), device="cpu"))
     first = shmem.all_reduce(t.clone())
     everyone = torch.zeros(ctx.n, 100_003)
     shmem.all_gather(everyone, first)
@@ -203,7 +204,6 @@ def same_bits(ctx):
     assert torch.equal(shmem.all_reduce(s), first)  # memory of another kind, same bits
 
 
-@pytest.mark.host
 def test_same_bits_on_every_pe_and_run(pool):
     pool.run(same_bits)
 
@@ -247,6 +247,7 @@ def test_asynchronous_in_order_and_droppable(pool):
     pool.run(asynchronous)
 
 
+@host_memory
 def overlaps(ctx):
     t = torch.ones(200_000)
     request = shmem.all_reduce(t, async_op=True)
@@ -257,17 +258,16 @@ def overlaps(ctx):
     request.wait(5)
 
 
-@pytest.mark.host
 def test_completes_with_no_call_from_us(pair):
     pair.run(overlaps)
 
 
 def order_of_many(ctx, seed):
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator("cpu").manual_seed(seed)
     for step in range(150):
-        what = int(torch.randint(0, 6, (1,), generator=generator))
-        count = int(torch.randint(0, 3000, (1,), generator=generator))
-        root = int(torch.randint(0, ctx.n, (1,), generator=generator))
+        what = int(torch.randint(0, 6, (1,), generator=generator, device="cpu"))
+        count = int(torch.randint(0, 3000, (1,), generator=generator, device="cpu"))
+        root = int(torch.randint(0, ctx.n, (1,), generator=generator, device="cpu"))
         if what == 0:
             shmem.barrier()
         elif what == 1:
@@ -290,7 +290,6 @@ def order_of_many(ctx, seed):
             assert torch.equal(out, torch.cat([pattern(ctx.n * count, pe, step)[ctx.me * count : (ctx.me + 1) * count] for pe in range(ctx.n)]))
 
 
-@pytest.mark.host
 def test_random_order(pool):
     pool.run(order_of_many, 4242, timeout=120)
 

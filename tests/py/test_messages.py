@@ -6,7 +6,9 @@ import pytest
 import torch
 
 import shmem
-from data import pattern
+from data import DEVICE, pattern
+
+ON_HOST = True  # messages carry host memory, in a world with a device as well
 
 
 def ring(ctx):
@@ -100,6 +102,12 @@ def odd(ctx):
             shmem.send(big, bad)
     with pytest.raises(shmem.InvalidArgumentError):
         shmem.send(big, peer, tag=2**63)
+    if DEVICE != "cpu":
+        there = torch.ones(5, device=DEVICE)
+        for call in (lambda: shmem.send(there, peer), lambda: shmem.recv(there, peer)):
+            with pytest.raises(shmem.UnsupportedError, match="device memory; copy it to host memory"):
+                call()
+        assert there.tolist() == [1] * 5
     shmem.barrier()
 
 

@@ -178,11 +178,10 @@ def create(opts: Any, options: Any = None) -> Any:
             f"the backend string {mixed!r} names several backends, and torch {torch.__version__} would create shmem alone; "
             "use 'shmem' (or one of the others) for the whole group, or torch 2.14 or newer"
         )
-    hide()
+    kind = _backend_kind() if mixed else _group_kind()
     world, channel, name = _open(opts, options)
-    if mixed:
-        return _backend_kind()(world, channel, name)
-    return _group_kind()(opts.store, world, channel, name)
+    hide()  # everything that serves this group is loaded now
+    return kind(world, channel, name) if mixed else kind(opts.store, world, channel, name)
 
 
 def _group_kind() -> Any:

@@ -10,25 +10,22 @@ from __future__ import annotations
 import inspect
 import sys
 from types import CodeType, FunctionType
-from typing import Any, Callable, Iterator, Optional
+from typing import Any, Callable, Iterator, Optional, Set
 
 import torch
 
 _PACKAGE = __name__.split(".")[0]
-_done = False
+_marked: Set[str] = set()
 
 
 def hide() -> None:
-    """Marks every function of the package that is loaded; does nothing the second time."""
-    global _done
-    if _done:
-        return
-    _done = True
+    """Marks every function of the package that is loaded and not marked yet: what serves npus is loaded later than the rest."""
     mark = _marker()
     if mark is None:
         return
     for name, module in list(sys.modules.items()):
-        if module is not None and (name == _PACKAGE or name.startswith(_PACKAGE + ".")):
+        if module is not None and name not in _marked and (name == _PACKAGE or name.startswith(_PACKAGE + ".")):
+            _marked.add(name)
             for code in _codes(module):
                 mark(code)
 

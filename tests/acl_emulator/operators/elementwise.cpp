@@ -127,6 +127,8 @@ WITH_FACTOR(Addcdiv, a + k * divide(b, c, 0))
 namespace emu {
 namespace {
 
+constexpr auto kComplex64 = static_cast<aclDataType>(16), kComplex128 = static_cast<aclDataType>(17);
+
 // Torch's two forms of linear interpolation, each exact at its end.
 template <typename T>
 T lerp_of(T a, T b, T w) {
@@ -142,6 +144,28 @@ Work clamp(const aclTensor* self, const aclScalar* low, const aclScalar* high, c
         if (hh) v = keep_nan_min(v, number<T>(h));
         return v;
     });
+}
+
+bool is_complex(aclDataType type) { return type == kComplex64 || type == kComplex128; }
+
+// as_real describes the same memory with a last dimension of real and imaginary parts.
+aclTensor as_real(aclTensor t) {
+    for (int64_t& stride : t.strides) stride *= 2;
+    t.dims.push_back(2), t.strides.push_back(1);
+    t.offset *= 2;
+    t.type = t.type == kComplex64 ? ACL_FLOAT : ACL_DOUBLE;
+    return t;
+}
+
+// copy_complex copies between complex numbers of one type, which the operator does to contiguous targets only.
+Work copy_complex(const aclTensor* self, const aclTensor* source) {
+    int64_t step = 1;
+    for (size_t d = self->dims.size(); d-- > 0; step *= self->dims[d]) {
+        if (self->dims[d] != 1 && self->strides[d] != step) throw Refusal("complex numbers are copied to contiguous tensors only");
+    }
+    if (source->type != self->type) throw Refusal("complex numbers are copied to their own type only");
+    aclTensor to = as_real(*self), from = as_real(*source);
+    return unary(&from, &to, [](auto v) { return v; });
 }
 
 }  // namespace
@@ -200,7 +224,8 @@ OPERATOR(IsClose, (const aclTensor* self, const aclTensor* other, double relativ
          }))
 
 // Copies, casts and fills.
-OPERATOR(InplaceCopy, (const aclTensor* self, const aclTensor* source), unary(source, self, [](auto v) { return v; }))
+OPERATOR(InplaceCopy, (const aclTensor* self, const aclTensor* source),
+         is_complex(self->type) ? copy_complex(self, source) : unary(source, self, [](auto v) { return v; }))
 OPERATOR(Cast, (const aclTensor* self, aclDataType, const aclTensor* out), unary(self, out, [](auto v) { return v; }))
 OPERATOR(InplaceFillTensor, (const aclTensor* self, const aclTensor* value), unary(value, self, [](auto v) { return v; }))
 OPERATOR(InplaceFillScalar, (const aclTensor* self, const aclScalar* value),

@@ -220,6 +220,43 @@ Work unique(const aclTensor* self, aclTensor* out, const aclTensor* places, cons
     };
 }
 
+// coalesce adds up the rows of values that go to one place, and says where that place is.
+Work coalesce(const aclTensor* to, const aclTensor* indices, const aclTensor* values, const aclTensor* new_indices, const aclTensor* new_values) {
+    return [t = View(to), i = View(indices), v = View(values), p = View(new_indices), o = View(new_values)] {
+        auto where = load<int64_t>(t);
+        Dims zero(static_cast<size_t>(o.count()), 0);
+        store(o, zero);
+        for (size_t row = 0; row < where.size(); row++) {
+            int64_t from = static_cast<int64_t>(row);
+            copy_into(part(p, 0, where[row], 1), part(i, 0, from, 1));
+            View sum = part(o, 0, where[row], 1), more = part(v, 0, from, 1);
+            compute({o.type}, [&](auto kind) {
+                auto a = load<decltype(kind)>(sum), b = load<decltype(kind)>(more);
+                for (size_t k = 0; k < a.size(); k++) a[k] += b[k];
+                store(sum, a);
+            });
+        }
+    };
+}
+
+Work index_add(const aclTensor* self, int64_t dim, const aclTensor* indices, const aclTensor* source, const aclScalar* alpha, const aclTensor* out) {
+    return [=, a = View(self), i = View(indices), s = View(source), by = *alpha, o = View(out)] {
+        if (a.address != o.address) copy_into(o, a);
+        size_t d = static_cast<size_t>(wrap(dim, o.dims.size()));
+        int64_t from = 0;
+        for (int64_t at : load<int64_t>(i)) {
+            if (at < 0 || at >= o.dims[d]) throw Refusal("index out of range");
+            View sum = part(o, d, at, 1), more = part(s, d, from++, 1);
+            compute({o.type}, [&](auto zero) {
+                using C = decltype(zero);
+                auto x = load<C>(sum), y = load<C>(more);
+                for (size_t k = 0; k < x.size(); k++) x[k] = static_cast<C>(x[k] + number<C>(by) * y[k]);
+                store(sum, x);
+            });
+        }
+    };
+}
+
 Work index_fill(const aclTensor* self, int64_t dim, const aclIntArray* indices, const aclScalar* value, const aclTensor* out) {
     return [dim, a = View(self), where = indices->values, v = *value, o = View(out)] {
         if (a.address != o.address) copy_into(o, a);
@@ -273,6 +310,12 @@ OPERATOR(Nonzero, (const aclTensor* self, aclTensor* out), nonzero(self, out, fa
 OPERATOR(NonzeroV2, (const aclTensor* self, aclTensor* out), nonzero(self, out, true))
 OPERATOR(Unique2, (const aclTensor* self, bool, bool inverse, bool counted, aclTensor* out, const aclTensor* places, const aclTensor* counts),
          unique(self, out, places, counts, inverse, counted))
+OPERATOR(CoalesceSparse, (const aclTensor*, const aclTensor* to, const aclTensor* indices, const aclTensor* values, const aclTensor* new_indices,
+                          const aclTensor* new_values),
+         coalesce(to, indices, values, new_indices, new_values))
+OPERATOR(IndexAdd, (const aclTensor* self, int64_t dim, const aclTensor* indices, const aclTensor* source, const aclScalar* alpha,
+                    const aclTensor* out),
+         index_add(self, dim, indices, source, alpha, out))
 OPERATOR(InplaceIndexFillTensor, (const aclTensor* self, int64_t dim, const aclIntArray* indices, const aclScalar* value),
          index_fill(self, dim, indices, value, self))
 OPERATOR(IndexFillTensor, (const aclTensor* self, int64_t dim, const aclIntArray* indices, const aclScalar* value,

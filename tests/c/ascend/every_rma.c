@@ -10,15 +10,21 @@ static int32_t *sig;
 static int32_t signals; /* what my signal has been given so far */
 
 #define EXPECT_ONLY(NAME, what, low, stride, count, from, step)                                                          \
+  seen = look(buf, ROOM * sizeof *buf);                                                                                  \
   for (int i = 0; i < ROOM; i++) {                                                                                       \
     int k = (i - (low)) / (stride), hit = i >= (low) && (i - (low)) % (stride) == 0 && k < (count);                      \
     int want = hit ? value((from), k, (step)) : 1;                                                                       \
-    CHECK((int)buf[i] == want, #NAME " " what ": element %d is %d, not %d", i, (int)buf[i], want);                       \
+    CHECK((int)seen[i] == want, #NAME " " what ": element %d is %d, not %d", i, (int)seen[i], want);                     \
   }
+
+#define WRITE(low_value)                                            \
+  seen = edit(buf, ROOM * sizeof *buf);                             \
+  for (int i = 0; i < ROOM; i++) seen[i] = (low_value);             \
+  commit(buf, seen, ROOM * sizeof *buf)
 
 #define WIPE()                                  \
   aclshmem_barrier_all();                       \
-  for (int i = 0; i < ROOM; i++) buf[i] = 1;    \
+  WRITE(1);                                     \
   CALL(aclshmem_barrier_all)()
 
 #define FILL(step) \
@@ -26,7 +32,7 @@ static int32_t signals; /* what my signal has been given so far */
 
 #define TYPED(NAME, TYPE)                                                                                                     \
   static void check_##NAME(TYPE *buf) {                                                                                      \
-    TYPE src[ROOM], got[ROOM];                                                                                               \
+    TYPE src[ROOM], got[ROOM], *seen;                                                                                        \
     WIPE();                                                                                                                  \
     FILL(1);                                                                                                                 \
     CALL(aclshmem_##NAME##_put)(buf + 3, src, MANY, next_pe);                                                                \
@@ -43,7 +49,7 @@ static int32_t signals; /* what my signal has been given so far */
     CALL(aclshmem_##NAME##_iput)(buf + 2, src, 3, 1, MANY, next_pe);                                                         \
     aclshmem_barrier_all();                                                                                                  \
     EXPECT_ONLY(NAME, "iput", 2, 3, MANY, prev_pe, 3);                                                                       \
-    for (int i = 0; i < ROOM; i++) buf[i] = value(me, i, 4);                                                                 \
+    WRITE(value(me, i, 4));                                                                                                  \
     aclshmem_barrier_all();                                                                                                  \
     memset(got, 0, sizeof got);                                                                                              \
     CALL(aclshmem_##NAME##_get)(got, buf + 1, MANY, next_pe);                                                                \
@@ -72,7 +78,7 @@ static int32_t signals; /* what my signal has been given so far */
     CALL(aclshmem_##NAME##_put_signal_nbi)(buf + 6, src, MANY, (uint8_t *)sig, 2, ACLSHMEM_SIGNAL_ADD, next_pe);             \
     signals += 2;                                                                                                            \
     aclshmem_signal_wait_until(sig, ACLSHMEM_CMP_GE, signals);                                                               \
-    CHECK(*sig == signals, #NAME " put_signal_nbi: the signal is %d, not %d", *sig, signals);                                \
+    CHECK(AT(sig) == signals, #NAME " put_signal_nbi: the signal is %d, not %d", AT(sig), signals);                          \
     EXPECT_ONLY(NAME, "put_signal_nbi", 6, 1, MANY, prev_pe, 7);                                                             \
     WIPE();                                                                                                                  \
   }                                                                                                                          \
@@ -81,16 +87,22 @@ ACLSHMEM_TYPE_FUNC(TYPED);
 
 /* An element of BITS is BITS / 8 bytes, each with a value of its own. */
 #define EXPECT_BYTES(BITS, what, low, stride, count, from, step)                                                        \
+  seen = look(buf, ROOM * 16);                                                                                          \
   for (int i = 0; i < ROOM * 16; i++) {                                                                                 \
     int e = BITS / 8, k = (i / e - (low)) / (stride);                                                                   \
     int hit = i / e >= (low) && (i / e - (low)) % (stride) == 0 && k < (count);                                         \
     int want = hit ? value((from), k * e + i % e, (step)) : 1;                                                          \
-    CHECK(buf[i] == want, #BITS " " what ": byte %d is %d, not %d", i, buf[i], want);                                   \
+    CHECK(seen[i] == want, #BITS " " what ": byte %d is %d, not %d", i, seen[i], want);                                 \
   }
+
+#define WRITE_BYTES(low_value)                                                   \
+  seen = edit(buf, ROOM * 16);                                                   \
+  for (int i = 0; i < ROOM * 16; i++) seen[i] = (unsigned char)(low_value);      \
+  commit(buf, seen, ROOM * 16)
 
 #define WIPE_BYTES()                \
   aclshmem_barrier_all();           \
-  memset(buf, 1, ROOM * 16);        \
+  WRITE_BYTES(1);                   \
   aclshmem_barrier_all()
 
 #define FILL_BYTES(step) \
@@ -99,7 +111,7 @@ ACLSHMEM_TYPE_FUNC(TYPED);
 #define SIZED(BITS)                                                                                                     \
   static void check_##BITS(unsigned char *buf) {                                                                        \
     enum { E = BITS / 8 };                                                                                              \
-    unsigned char src[ROOM * 16], got[ROOM * 16];                                                                       \
+    unsigned char src[ROOM * 16], got[ROOM * 16], *seen;                                                                \
     WIPE_BYTES();                                                                                                       \
     FILL_BYTES(1);                                                                                                      \
     CALL(aclshmem_put##BITS)(buf + 3 * E, src, MANY, next_pe);                                                          \
@@ -115,7 +127,7 @@ ACLSHMEM_TYPE_FUNC(TYPED);
     CALL(aclshmem_iput##BITS)(buf + 2 * E, src, 3, 1, MANY, next_pe);                                                   \
     aclshmem_barrier_all();                                                                                             \
     EXPECT_BYTES(BITS, "iput", 2, 3, MANY, prev_pe, 3);                                                                 \
-    for (int i = 0; i < ROOM * 16; i++) buf[i] = (unsigned char)value(me, i, 4);                                        \
+    WRITE_BYTES(value(me, i, 4));                                                                                       \
     aclshmem_barrier_all();                                                                                             \
     memset(got, 0, sizeof got);                                                                                         \
     CALL(aclshmem_get##BITS)(got, buf + E, MANY, next_pe);                                                              \
@@ -145,7 +157,7 @@ ACLSHMEM_TYPE_FUNC(TYPED);
 ACLSHMEM_SIZE_FUNC(SIZED);
 
 static void check_mem(unsigned char *buf) {
-  unsigned char src[ROOM * 16], got[ROOM * 16];
+  unsigned char src[ROOM * 16], got[ROOM * 16], *seen;
   WIPE_BYTES();
   FILL_BYTES(1);
   CALL(aclshmem_putmem)(buf + 3, src, 77, next_pe);
@@ -178,7 +190,7 @@ static void check_mem(unsigned char *buf) {
 
 /* What is wrong is said, and moves nothing. */
 static void check_errors(unsigned char *buf) {
-  unsigned char src[64] = {9};
+  unsigned char src[64] = {9}, *seen;
   WIPE_BYTES();
   aclshmem_cpu_last_status();
   aclshmem_putmem(buf, src, 8, n);
@@ -194,7 +206,7 @@ static void check_errors(unsigned char *buf) {
   aclshmem_putmem(buf, src, 0, next_pe);
   CHECK(aclshmem_cpu_last_status() == 0, "nothing to put is no error");
   aclshmem_barrier_all();
-  CHECK(*sig == signals, "a refused put_signal signalled");
+  CHECK(AT(sig) == signals, "a refused put_signal signalled");
   EXPECT_BYTES(8, "errors", 0, 1, 0, 0, 0);
 }
 

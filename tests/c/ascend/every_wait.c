@@ -19,7 +19,9 @@ static void told_by_next(void) { aclshmem_signal_wait_until(turn, ACLSHMEM_CMP_E
 #define SET(v)                                       \
   do {                                               \
     meet();                                          \
-    for (int i = 0; i < WORDS; i++) w[i] = (T)(v);   \
+    T *all = edit(w, WORDS * sizeof *w);             \
+    for (int i = 0; i < WORDS; i++) all[i] = (T)(v); \
+    commit(w, all, WORDS * sizeof *w);               \
     meet();                                          \
   } while (0)
 
@@ -36,11 +38,11 @@ static void told_by_next(void) { aclshmem_signal_wait_until(turn, ACLSHMEM_CMP_E
     told_by_next();                                                                                                          \
     aclshmem_##NAME##_p(w, (T)5, next_pe);                                                                                   \
     CALL(aclshmem_##NAME##_wait_until)(w, ACLSHMEM_CMP_GT, (T)4);                                                            \
-    CHECK(w[0] == (T)5, #NAME " wait_until");                                                                                \
+    CHECK(AT(w) == (T)5, #NAME " wait_until");                                                                                \
     meet();                                                                                                                  \
     aclshmem_##NAME##_p(w, (T)6, next_pe);                                                                                   \
     CALL(aclshmem_##NAME##_wait)(w, (T)5);                                                                                   \
-    CHECK(w[0] == (T)6, #NAME " wait");                                                                                      \
+    CHECK(AT(w) == (T)6, #NAME " wait");                                                                                      \
     meet();                                                                                                                  \
     static const int truth[6] = {0, 1, 1, 1, 0, 0}; /* 6 against 4: eq ne gt ge lt le */                                     \
     for (int c = 0; c < 6; c++) {                                                                                            \
@@ -55,12 +57,12 @@ static void told_by_next(void) { aclshmem_signal_wait_until(turn, ACLSHMEM_CMP_E
     for (int i = 0; i < WORDS; i++)                                                                                          \
       if (!skip[i]) aclshmem_##NAME##_p(w + i, (T)7, next_pe);                                                               \
     CALL(aclshmem_##NAME##_wait_until_all)(w, WORDS, skip, ACLSHMEM_CMP_EQ, (T)7);                                           \
-    for (int i = 0; i < WORDS; i++) CHECK(w[i] == (T)(skip[i] ? 1 : 7), #NAME " wait_until_all %d", i);                      \
+    for (int i = 0; i < WORDS; i++) CHECK(AT(w + i) == (T)(skip[i] ? 1 : 7), #NAME " wait_until_all %d", i);                      \
     aclshmem_##NAME##_wait_until_all(w, WORDS, all_out, ACLSHMEM_CMP_EQ, (T)99); /* nothing counts: at once */               \
     SET(1);                                                                                                                  \
     for (int i = WORDS - 1; i >= 0; i--) aclshmem_##NAME##_p(w + i, (T)(10 + i), next_pe);                                   \
     CALL(aclshmem_##NAME##_wait_until_all_vector)(w, WORDS, NULL, ACLSHMEM_CMP_EQ, values);                                  \
-    for (int i = 0; i < WORDS; i++) CHECK(w[i] == (T)(10 + i), #NAME " wait_until_all_vector %d", i);                        \
+    for (int i = 0; i < WORDS; i++) CHECK(AT(w + i) == (T)(10 + i), #NAME " wait_until_all_vector %d", i);                        \
     meet();                                                                                                                  \
     yes = -1;                                                                                                                \
     CALL(aclshmem_##NAME##_test_all_vector)(w, WORDS, NULL, ACLSHMEM_CMP_EQ, values, &yes);                                  \
@@ -125,22 +127,22 @@ static void check_signs(void *memory) {
   int yes;
   int8_t *i8 = memory;
   meet();
-  *i8 = -3;
+  STORE(i8, -3);
   aclshmem_int8_test(i8, ACLSHMEM_CMP_LT, 2, &yes);
   CHECK(yes == 1, "int8: -3 < 2");
   aclshmem_uint8_test((uint8_t *)i8, ACLSHMEM_CMP_GT, 2, &yes);
   CHECK(yes == 1, "uint8: 253 > 2");
   int64_t *i64 = memory;
-  *i64 = INT64_MIN;
+  STORE(i64, INT64_MIN);
   aclshmem_int64_test(i64, ACLSHMEM_CMP_LT, 0, &yes);
   CHECK(yes == 1, "int64: the least is below 0");
   aclshmem_uint64_test((uint64_t *)i64, ACLSHMEM_CMP_LT, 1, &yes);
   CHECK(yes == 0, "uint64: 2^63 is not below 1");
   float *f = memory;
-  *f = -0.5f;
+  STORE(f, -0.5f);
   aclshmem_float_test(f, ACLSHMEM_CMP_GT, -0.75f, &yes);
   CHECK(yes == 1, "float: -0.5 > -0.75");
-  *f = -0.0f;
+  STORE(f, -0.0f);
   aclshmem_float_test(f, ACLSHMEM_CMP_EQ, 0.0f, &yes);
   CHECK(yes == 1, "float: -0 == 0");
   meet();

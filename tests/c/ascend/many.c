@@ -19,7 +19,7 @@ int main(int argc, char **argv) {
     aclshmem_int32_p(word[i], i * 3 + 1, me);
     CHECK(aclshmem_team_n_pes(0) == n, "teams of instance %d", i);
   }
-  for (int i = 0; i < MOST; i++) CHECK(*word[i] == i * 3 + 1, "instance %d holds %d", i, *word[i]);
+  for (int i = 0; i < MOST; i++) CHECK(AT(word[i]) == i * 3 + 1, "instance %d holds %d", i, AT(word[i]));
   for (int i = MOST - 1; i >= 0; i--) CHECK(aclshmemx_finalize((uint64_t)i) == 0, "finalize %d", i);
   return done();
 }

@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 static void run(void *comm) {
+  take_device();
   aclshmemx_init_attr_t a = ACLSHMEMX_INIT_ATTR_INITIALIZER;
   a.my_pe = me;
   a.n_pes = n;
@@ -13,7 +14,7 @@ static void run(void *comm) {
   int32_t *w = aclshmem_malloc(4);
   aclshmem_int32_p(w, me + 9, (me + 1) % n);
   aclshmem_barrier_all();
-  CHECK(*w == (me + n - 1) % n + 9, "p");
+  CHECK(AT(w) == (me + n - 1) % n + 9, "p");
   CHECK(aclshmem_finalize() == 0, "finalize");
 }
 

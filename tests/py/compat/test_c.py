@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 
+import devices
 import pytest
 from ports import free_port
 
@@ -31,7 +32,8 @@ def library() -> str:
 def environment() -> dict:
     kept = ("SHMEM_TRANSPORT",)
     env = {k: v for k, v in os.environ.items() if not k.startswith("SHMEM_") or k in kept}
-    return {**env, "LD_LIBRARY_PATH": os.path.dirname(library())}
+    device = devices.environment()
+    return {**env, **device, "LD_LIBRARY_PATH": os.pathsep.join(filter(None, [os.path.dirname(library()), device.get("LD_LIBRARY_PATH")]))}
 
 
 @pytest.fixture(scope="session")
@@ -42,8 +44,8 @@ def build(tmp_path_factory):
         if source not in made:
             out = str(folder / source.replace(".", "_"))
             kind = [compiler] if compiler else ["g++", "-std=c++17"] if source.endswith(".cpp") else ["gcc", "-std=gnu11"]
-            include = ["-I", names.INCLUDE, "-L", os.path.dirname(library())]
-            subprocess.run([*kind, "-O1", *WARNINGS, *include, os.path.join(SOURCES, source), "-o", out, "-lshmem", *more], check=True)
+            include = [*devices.compiled(), "-I", names.INCLUDE, "-L", os.path.dirname(library())]
+            subprocess.run([*kind, "-O1", *WARNINGS, os.path.join(SOURCES, source), *include, "-o", out, "-lshmem", *more], check=True)
             made[source] = out
         return made[source]
 
@@ -54,7 +56,7 @@ def run(program: str, n: int, timeout: float = 60) -> list:
     """Runs n PEs; gives (code, output, errors) of each. Nothing is left running."""
     port = str(free_port(before=8, after=8))  # its neighbours serve other instances
     pes = [
-        subprocess.Popen([program, str(me), str(n), port], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for me in range(n)
+        subprocess.Popen([program, str(me), str(n), port], env={**environment(), "LOCAL_RANK": str(me)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for me in range(n)
     ]
     try:
         ended = [pe.communicate(timeout=timeout) for pe in pes]
@@ -74,7 +76,10 @@ def good(program: str, n: int) -> str:
 EVERY = ["every_rma.c", "every_wait.c", "every_rest.c"]
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 5, 8])
+SIZES = [1, 2, 3, 5, 8] if not devices.ON_DEVICE else [int(n) for n in os.environ.get("SHMEM_TEST_SIZES", "2").split(",")]
+
+
+@pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("source", EVERY)
 def test_every_function(build, source, n):
     good(build(source), n)

@@ -11,6 +11,8 @@ import pytest
 import torch
 import torch.distributed as dist
 
+from data import DEVICE, blocking, host_memory
+
 pytestmark = pytest.mark.core  # also over tcp
 
 
@@ -23,6 +25,7 @@ def spin(seconds):
     return count
 
 
+@host_memory
 def overlap(ctx):
     """The operation has ended by the time Python looks, although nobody waited, polled or called anything."""
     groups.join(ctx)
@@ -48,7 +51,6 @@ def overlap(ctx):
     assert bool((t == want).all())
 
 
-@pytest.mark.host  # reads the tensor through its address
 def test_overlap(pool):
     pool.run(overlap, world=False)
 
@@ -171,6 +173,7 @@ def test_python_runs_while_waiting(pair):
     pair.run(threads, world=False)
 
 
+@blocking
 def late(ctx):
     """wait(timeout) gives up waiting, not the operation."""
     groups.join(ctx)
@@ -187,10 +190,30 @@ def late(ctx):
     assert t.item() == ctx.n
 
 
+def queued(ctx):
+    """On a device wait orders the stream and does not block the thread, so there is nothing to time out; the result comes when all have called."""
+    groups.join(ctx)
+    t = torch.ones(1)
+    dist.all_reduce(t)
+    dist.barrier()
+    torch.npu.synchronize()
+    began = time.monotonic()
+    if ctx.me == 0:
+        time.sleep(2)
+    work = dist.all_reduce(t, async_op=True)
+    work.wait(timedelta(seconds=0.2))
+    if ctx.me != 0:
+        assert time.monotonic() - began < 1.5
+    assert t.item() == ctx.n**2
+
+
 def test_wait_timeout(pair):
     pair.run(late, world=False)
+    if DEVICE != "cpu" and hasattr(late, "ON_HOST"):
+        pair.run(queued, world=False)
 
 
+@blocking
 def failing(ctx):
     """An error reaches wait(), exception() and, as an error, the future."""
     groups.join(ctx)

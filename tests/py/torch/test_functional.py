@@ -107,7 +107,7 @@ def compiled(ctx, backend):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.host)])  # torch_npu's needs its own compiler
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
 def test_compiled(pair, backend):
     pair.run(compiled, backend, world=False, timeout=200)
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from data import DEVICE
+from data import DEVICE, blocking, host_memory
 
 pytestmark = pytest.mark.core  # also over tcp
 
@@ -119,6 +119,7 @@ def test_names(pool):
     pool.run(names, world=False)
 
 
+@blocking
 def timeouts(ctx):
     """A rank that does not come is an error within the group's, or the call's, timeout; another group is not harmed."""
     groups.join(ctx)
@@ -146,6 +147,7 @@ def test_timeouts(pair):
     pair.run(timeouts, world=False)
 
 
+@host_memory
 def beside_gloo(ctx):
     """A shmem group in a gloo job has a world of its own."""
     groups.join(ctx, "gloo")
@@ -163,11 +165,11 @@ def beside_gloo(ctx):
     assert t.tolist() == [float(ctx.n**2)] * 3
 
 
-@pytest.mark.host  # names other backends for cpu tensors
 def test_beside_gloo(pool):
     pool.run(beside_gloo, world=False)
 
 
+@host_memory
 def mixed(ctx):
     """cpu:shmem,cuda:gloo creates both, or raises; it never drops one."""
     groups.leave()
@@ -201,7 +203,6 @@ def mixed(ctx):
     groups.leave()
 
 
-@pytest.mark.host  # names other backends for cpu tensors
 def test_mixed(pool):
     pool.run(mixed, world=False)
 
@@ -220,6 +221,7 @@ def test_explicit_device(pair):
     pair.run(explicit, world=False)
 
 
+@host_memory
 def detail(ctx):
     os.environ["TORCH_DISTRIBUTED_DEBUG"] = "DETAIL"
     dist.set_debug_level_from_env()
@@ -236,7 +238,6 @@ def detail(ctx):
     dist.set_debug_level_from_env()
 
 
-@pytest.mark.host  # names other backends for cpu tensors
 def test_detail(pair):
     pair.run(detail, world=False)
 
@@ -305,6 +306,7 @@ def test_alone():
     pools.get(1).run(alone, world=False)
 
 
+@blocking
 def aborted(ctx):
     """abort() ends what is pending here and at the peers; a new group works afterwards."""
     groups.leave()

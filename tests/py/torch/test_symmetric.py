@@ -9,9 +9,12 @@ import pytest
 import torch
 import torch.distributed as dist
 
+from data import DEVICE, host_memory
+
 pytestmark = pytest.mark.core  # also over tcp
 
 
+@host_memory
 def windows(ctx, mapped):
     groups.join(ctx)
     n, me = ctx.n, ctx.me
@@ -77,6 +80,7 @@ def test_first_values(pool):
     pool.run(first_values)
 
 
+@host_memory
 def handles(ctx, mapped):
     import shmem
 
@@ -86,6 +90,11 @@ def handles(ctx, mapped):
     assert t.tolist() == [0] * 8 and shmem.symm.is_symm_mem_tensor(t) and not shmem.symm.is_symm_mem_tensor(torch.zeros(2))
     handle = shmem.symm.rendezvous(t, dist.group.WORLD.group_name)
     assert shmem.symm.rendezvous(t) is handle
+    if DEVICE != "cpu":
+        with pytest.raises(shmem.UnsupportedError, match="shmem.peer, put and get serves npus"):
+            shmem.symm.empty(8, device=DEVICE)
+        with pytest.raises(shmem.UnsupportedError, match="symmetric tensor of shmem.empty"):
+            handle.put(torch.arange(4, device=DEVICE), 0)
     assert (handle.rank, handle.world_size, handle.buffer_size) == (me, n, 64)
     right, left = (me + 1) % n, (me - 1) % n
     handle.put(torch.arange(4) + 10 * me, right, offset=2)
@@ -147,6 +156,16 @@ def operators(ctx):
     x.grad = None
     (sf.all_to_all(x) * (me + 1)).sum().backward()
     assert torch.equal(x.grad, torch.arange(1.0, n + 1).repeat_interleave(2))
+    torch.library.opcheck(torch.ops.shmem.all_reduce, (torch.ones(2), "sum", dist.group.WORLD.group_name), test_utils=("test_schema", "test_faketensor"))
+
+
+@host_memory
+def one_sided_operators(ctx):
+    import shmem
+    import shmem.interop.functional as sf
+
+    groups.join(ctx)
+    n, me = ctx.n, ctx.me
     buffer = shmem.symm.empty(4)
     handle = shmem.symm.rendezvous(buffer)
     sf.put(torch.full((2,), float(me)), handle, (me + 1) % n, 1)
@@ -155,14 +174,15 @@ def operators(ctx):
     assert sf.get(torch.zeros(2), handle, (me + 1) % n, 1).tolist() == [me, me]
     with pytest.raises(ValueError, match="rendezvous"):
         sf.put(torch.zeros(2), 0, 0)
-    torch.library.opcheck(torch.ops.shmem.all_reduce, (torch.ones(2), "sum", dist.group.WORLD.group_name), test_utils=("test_schema", "test_faketensor"))
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_operators(pool):
     pool.run(operators, world=False, timeout=120)
+    pool.run(one_sided_operators, world=False, timeout=120)
 
 
+@host_memory
 def compiled(ctx):
     import shmem
     import shmem.interop.functional as sf

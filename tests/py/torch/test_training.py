@@ -12,7 +12,7 @@ import torch.distributed as dist
 import torch.nn as nn
 import torch.nn.functional as F
 
-from data import DEVICE, here, on_host
+from data import DEVICE, here, host_memory, on_host
 
 
 def made(build, seed=0):
@@ -102,7 +102,7 @@ def ddp_power(ctx):
 def ddp_buffers(ctx):
     net = nn.parallel.DistributedDataParallel(made(lambda: nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8), nn.Linear(8, 4))))
     out = steps(net, torch.optim.SGD(net.parameters(), lr=0.1), ctx)
-    return out + [b.detach().clone().double() for b in net.buffers()]
+    return out + [b.detach().cpu().double() for b in net.buffers()]
 
 
 def ddp_sparse(ctx):
@@ -145,10 +145,7 @@ def run_ddp(ctx, name):
     on_both(ctx, globals()[name])
 
 
-NO_OPERATOR = (ddp_buffers, ddp_sparse)  # the emulated npu has no batch norm and no sparse gradient
-
-
-@pytest.mark.parametrize("train", [pytest.param(train.__name__, marks=[pytest.mark.host] * (train in NO_OPERATOR)) for train in DDP])
+@pytest.mark.parametrize("train", [train.__name__ for train in DDP])
 @pytest.mark.parametrize("n", [2, 3])
 def test_ddp(n, train):
     from pool import pools
@@ -240,6 +237,7 @@ def test_fsdp2(pair):
     pair.run(run_fsdp2, world=False, timeout=120)
 
 
+@host_memory
 def heap_is_used(ctx):
     """FSDP2's buffers really come from the heap when asked for."""
     from shmem.interop import process_group_memory as memory
@@ -259,7 +257,6 @@ def heap_is_used(ctx):
     groups.leave()
 
 
-@pytest.mark.host  # device tensors: tests/npu
 def test_fsdp2_buffers_on_the_heap(pair):
     if not groups.NEW:
         pytest.skip("FSDP2 on CPU is broken in this torch, whatever the backend")

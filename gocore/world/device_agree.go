@@ -240,7 +240,9 @@ func (t *Team) disagree(x *accelerator, mine, theirs asked, rank int, what strin
 	t.agree.ended = true
 	err := status.At(status.Mismatch, "collective_on_stream", t.pes[rank], "the members of %s differ in %s of collective %d on their devices: PE %d queued %s; PE %d queued %s. Every member queues the same in the same order",
 		t.name(), what, mine.seq, t.w.me, mine, t.pes[rank], theirs)
-	if x.health() == nil {
+	x.watch.judging.Lock()
+	defer x.watch.judging.Unlock()
+	if x.health() == nil && t.placed.Load() { // else the device was broken, and may work again for other teams
 		t.w.tellVerdict(err.PE, err.Detail)
 		t.coll.Condemn(status.Mismatch, t.me, mine.seq, err) // who takes another way than kernels waits there
 		x.fail(err)
@@ -292,7 +294,7 @@ func (x *accelerator) compareTeams() {
 	x.w.teamMu.Lock()
 	var busy []*Team
 	for t := range x.w.teams {
-		if t.kernels != t.ended {
+		if t.kernels != t.ended && t.placed.Load() {
 			busy = append(busy, t)
 		}
 	}

@@ -87,6 +87,8 @@ func (x *accelerator) recover(t *Team) error {
 	if broken == nil || !x.hasKernels() {
 		return nil
 	}
+	x.watch.judging.Lock() // what was found about teams before has been told
+	defer x.watch.judging.Unlock()
 	for _, pe := range t.pes {
 		if err := x.w.lost(pe); err != nil {
 			return status.At(status.PeerDead, "team on the device", pe, "%v", err)
@@ -206,6 +208,9 @@ func (t *Team) CollectiveOnStream(c coll.Call, s device.Stream) error {
 		return err
 	}
 	if err := t.Health(); err != nil {
+		if told := x.waits(op); told != nil {
+			return told // it says more
+		}
 		return err
 	}
 	if x.state == nil {

@@ -3,6 +3,7 @@ package world
 import (
 	"context"
 	"strings"
+	"sync"
 	"time"
 
 	"goshmem/gocore/device"
@@ -15,6 +16,8 @@ import (
 //
 // Fields are guarded by the accelerator's mu, but for probe, probing and marks, which are the watching goroutine's own.
 type watch struct {
+	judging sync.Mutex // held while all are told that members of a team disagree, and while that is got over; taken before mu
+
 	running bool
 	inside  int // threads in a wait
 

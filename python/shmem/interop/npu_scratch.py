@@ -41,6 +41,8 @@ class Way(NamedTuple):
     dtype: int = 0
     operator: int = 0
     root: int = -1
+    each: int = 1  # bytes of what is counted: elements where something is reduced
+    told: Optional[Tuple[int, int]] = None  # dtype and operator as they were asked for, where kernels are given others
     several: bool = False  # more kernels than one, so that what is asked must be told before
 
 
@@ -113,7 +115,7 @@ class Scratch:
         """Queues an operation on the current stream. The lock is held. Collective over the group. Blocks: for torch_npu's queue."""
         main = self.world.device.stream()
         ranges = [(at, min(at + way.most, way.nbytes)) for at in range(0, way.nbytes, way.most)] or [(0, 0)]
-        if len(ranges) > 1 or way.several:
+        if len(ranges) > 1 or way.several or way.told is not None:
             self.tell(way)
         if len(ranges) == 1:
             for step in (way.load, way.run, way.store):
@@ -124,7 +126,8 @@ class Scratch:
 
     def tell(self, way: Way) -> None:
         """Tells the members what is about to be done in several steps, so that those that ask for something else are found."""
-        announce(self.team, way.what, way.nbytes, way.dtype, way.operator, way.root)
+        dtype, operator = way.told or (way.dtype, way.operator)
+        announce(self.team, way.what, way.nbytes // way.each, dtype, operator, way.root)
 
     def _pieces(self, way: Way, ranges: List[Range], main: int) -> None:
         side = self._second()
@@ -190,7 +193,9 @@ def open_scratch(world: Any, team: int, rank: int, size: int) -> Tuple[Optional[
     if agreed == 0 and mine > 0:
         return None, "another member offers none"
     if agreed == 0:
-        return None, "SHMEM_DEVICE_SCRATCH is 0" if device.scratch_bytes == 0 else "torch_npu is not imported, the team has no number, or SHMEM_DEVICE_SCRATCH or SHMEM_DEVICE_SIZE is too small"
+        if device.scratch_bytes == 0:
+            return None, "SHMEM_DEVICE_SCRATCH is 0"
+        return None, "SHMEM_DEVICE_SCRATCH or SHMEM_DEVICE_SIZE is too small, torch_npu is not imported, or kernels do not know the team"
     device.synchronize()  # what was dropped may be handed out again: no stream may be using it
     try:
         words = _call.start(library().alloc_start, (team, agreed, 0, _abi.ON_DEVICE, _abi.DEFAULT_TIMEOUT), 2, "new_group")

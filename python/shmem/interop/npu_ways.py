@@ -45,7 +45,7 @@ class Ways:
         for at, address, size in run.parts(begin, end):
             self._of.copy(address, slot + at, size, stream)
 
-    def all_reduce(self, tensors: Sequence[torch.Tensor], dtype: int, operator: int, root: Optional[int] = None) -> Way:
+    def all_reduce(self, tensors: Sequence[torch.Tensor], how: Any, root: Optional[int] = None) -> Way:
         """All tensors of a call in one; with a root, its alone are written."""
         run, size = Run(tensors), tensors[0].element_size()
         writes = root is None or root == self._of.rank
@@ -69,7 +69,8 @@ class Ways:
         def load(slot: int, begin: int, end: int, stream: int) -> None:
             self._in(slot, run, begin, end, stream)
 
-        way = Way(code, run.nbytes, self._of.room(1), load, begin_, store, dtype, operator, -1 if root is None else root, root is not None)
+        named = -1 if root is None else root
+        way = Way(code, run.nbytes, self._of.room(1), load, begin_, store, how.code, how.operator, named, how.each, how.told, root is not None)
         return way
 
     def broadcast(self, tensors: Sequence[torch.Tensor], dtype: int, root: int) -> Way:
@@ -117,7 +118,7 @@ class Ways:
         return way
 
     def reduce_scatter(
-        self, outputs: Sequence[torch.Tensor], inputs: Sequence[Sequence[torch.Tensor]], dtype: int, operator: int
+        self, outputs: Sequence[torch.Tensor], inputs: Sequence[Sequence[torch.Tensor]], how: Any
     ) -> Way:
         """inputs[rank] are what that rank keeps the reduction of."""
         run, parts, size = Run(outputs), _Parts(inputs), outputs[0].element_size()
@@ -137,7 +138,7 @@ class Ways:
             if run.at(begin, end) is None:
                 self._out(slot + most * self._of.size, run, begin, end, stream)
 
-        way = Way(codes.REDUCE_SCATTER, parts.longest, most, load, begin_, store, dtype, operator)
+        way = Way(codes.REDUCE_SCATTER, parts.longest, most, load, begin_, store, how.code, how.operator, each=how.each, told=how.told)
         return way
 
     def all_to_all(self, output: torch.Tensor, source: torch.Tensor, dtype: int) -> Way:
@@ -177,7 +178,7 @@ class Ways:
             parts.each(slot, begin, end, lambda at, address, size: self._of.copy(address, at, size, stream))
 
         most = self._of.room(self._of.size)
-        return Way(codes.GATHER, run.nbytes, most, _nothing, begin_, store if rank == root else _nothing, dtype, 0, root, True)
+        return Way(codes.GATHER, run.nbytes, most, _nothing, begin_, store if rank == root else _nothing, dtype, 0, root, several=True)
 
     def scatter(self, tensor: torch.Tensor, inputs: Sequence[torch.Tensor], dtype: int, root: int) -> Way:
         """The root's tensors, one to each rank."""
@@ -193,7 +194,7 @@ class Ways:
             self._of.meet(stream)
 
         most = self._of.room(self._of.size)
-        return Way(codes.SCATTER, run.nbytes, most, load if rank == root else _nothing, begin_, _nothing, dtype, 0, root, True)
+        return Way(codes.SCATTER, run.nbytes, most, load if rank == root else _nothing, begin_, _nothing, dtype, 0, root, several=True)
 
 
 class _Parts:

@@ -18,32 +18,25 @@ from . import npu_collectives as kernels
 from . import ops_channel as codes
 from . import ops_types as types
 from .ops_buffers import nbytes
-from .ops_channel import Channel
-from .ops_kernels import Kernels
 from .ops_exchange import Exchanges
-from .ops_sync import is_blocking_message, is_sync
+from .ops_kernels import Kernels
+from .ops_staged import StagedExchanges
+from .ops_sync import is_sync
 from .stage import Stage
 from .work import FinishedWork, Work
-from .work_device import Behind, Courier, DeviceWork
 
 _Tensors = List[torch.Tensor]
-_Shape = Callable[[Stage, Exchanges], Callable[[], Work]]
+_HOST_CODES = {
+    "reduce_scatter_single": codes.REDUCE_SCATTER,
+    "reduce_scatter_single_coalesced": codes.REDUCE_SCATTER,
+    "all_gather_single": codes.ALL_GATHER,
+    "all_gather_single_coalesced": codes.ALL_GATHER,
+}
 
 
-class HostSide(Exchanges):
-    """The operations on the host tensors of a channel's device operations."""
-
-    def __init__(self, channel: Channel) -> None:
-        """Over a channel that asks for no order."""
-        self._channel = channel
-
-
-class DeviceExchanges(Exchanges):
+class DeviceExchanges(StagedExchanges):
     """Mixed into the process group and the backend of programs that have torch_npu."""
 
-    _host: Optional[HostSide] = None
-    _down: Any = None
-    _up: Any = None
     _lane: Any = None
     _numbered: Optional[bool] = None
     _kernels: Optional[Kernels] = None
@@ -54,55 +47,6 @@ class DeviceExchanges(Exchanges):
         if self._kernels is None:
             self._kernels = Kernels(self._world.world, self._channel)
         return self._kernels
-
-    def _prepare(self, device: torch.device) -> HostSide:
-        """The channel's streams, courier and host side, made at the first device operation."""
-        channel = self._channel
-        if channel.courier is None:
-            channel.courier, channel.behind = Courier(channel), Behind(channel)
-        if self._host is None:
-            self._host = HostSide(channel.behind)
-        if self._down is None or self._down.device != device:
-            self._down, self._up = npu.runtime().Stream(device=device), npu.runtime().Stream(device=device)
-        return self._host
-
-    def _staged(self, device: torch.device, sync: bool, shape: _Shape, result: Sequence[torch.Tensor]) -> Work:
-        """Runs an operation through host memory. `shape` makes the stand-ins and gives what starts the operation on them.
-
-        Collective. Blocks: until done when `sync`, else no.
-        """
-        channel = self._channel
-        channel._check_open()
-        host = self._prepare(device)
-        channel.sequence += 1
-        channel.paths["staged"] = channel.paths.get("staged", 0) + 1
-        if sync:
-            return self._staged_here(device, shape, host, result)
-        runtime = npu.runtime()
-        stage = Stage(device, later=True)
-        with runtime.device(device):
-            self._down.wait_stream(runtime.current_stream(device))
-            with runtime.stream(self._down):
-                start = shape(stage, host)
-                arrival = runtime.Event()
-                arrival.record(self._down)
-        work = DeviceWork(channel, stage, start, arrival, self._up, result)
-        channel.gave(work)
-        channel.courier.take(work)
-        return work
-
-    def _staged_here(self, device: torch.device, shape: _Shape, host: HostSide, result: Sequence[torch.Tensor]) -> Work:
-        with npu.runtime().device(device):
-            stage = Stage(device, later=False)
-            start = shape(stage, host)
-            stage.arrived()
-            inner = start()
-            inner.wait()
-            stage.home()
-        done = FinishedWork()
-        done._result = result
-        done._source = inner.source_rank()
-        return self._channel.gave(done)
 
     def _by_kernels(
         self, what: int, inside: torch.Tensor, outside: torch.Tensor, count: int, sync: bool, *, dtype: int = 0, operator: int = 0, root: int = 0
@@ -152,6 +96,8 @@ class DeviceExchanges(Exchanges):
         if work is not None:
             return work
 
+        self._by_device().staged(codes.ALL_REDUCE, tensors, opts)
+
         def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
             hosts = [stage.update(tensor) for tensor in tensors]
             return lambda: host.allreduce(hosts, opts)
@@ -180,6 +126,8 @@ class DeviceExchanges(Exchanges):
         if work is not None:
             return work
 
+        self._by_device().staged(codes.ALL_REDUCE, tensors, opts)
+
         def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
             hosts = [stage.update(tensor) for tensor in tensors]
             return lambda: host.allreduce_coalesced(hosts, opts)
@@ -195,6 +143,8 @@ class DeviceExchanges(Exchanges):
         work = self._by_device().all_reduce([tensors[opts.rootTensor]], opts, is_sync(opts), opts.rootRank)
         if work is not None:
             return work
+
+        self._by_device().staged(codes.REDUCE, tensors[:1], opts, opts.rootRank)
 
         def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
             mine = stage.update if opts.rootRank == self._channel.rank else stage.read
@@ -213,6 +163,8 @@ class DeviceExchanges(Exchanges):
             work = self._by_device().reduce_scatter(outputs[:1], [[part] for part in parts], opts, is_sync(opts))
             if work is not None:
                 return work
+
+        self._by_device().staged(codes.REDUCE_SCATTER, outputs[:1], opts)
 
         def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
             target, parts = [stage.write(outputs[0])], [stage.read_all(inputs[0])]
@@ -254,6 +206,8 @@ class DeviceExchanges(Exchanges):
         if device is None:
             return getattr(super(), name)(outputs[0], inputs[0], opts)
 
+        self._by_device().staged(_HOST_CODES[name], inputs, opts)
+
         def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
             target, source = stage.write(outputs[0]), stage.read(inputs[0])
             return lambda: getattr(host, name)(target, source, opts)
@@ -265,6 +219,8 @@ class DeviceExchanges(Exchanges):
         device = npu.device_of([*outputs, *inputs])
         if device is None:
             return getattr(super(), name)(outputs, inputs, opts)
+
+        self._by_device().staged(_HOST_CODES[name], inputs, opts)
 
         def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
             targets, sources = [stage.write(t) for t in outputs], [stage.read(t) for t in inputs]
@@ -286,6 +242,8 @@ class DeviceExchanges(Exchanges):
             if work is not None:
                 return work
 
+        self._by_device().staged(codes.BROADCAST, tensors[:1], None, opts.rootRank)
+
         def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
             mine = stage.read if opts.rootRank == self._channel.rank else stage.write
             hosts = [mine(tensor) for tensor in tensors]
@@ -302,6 +260,8 @@ class DeviceExchanges(Exchanges):
             work = self._by_device().all_gather([[one] for one in outputs[0]], inputs[:1], is_sync(opts))
             if work is not None:
                 return work
+
+        self._by_device().staged(codes.ALL_GATHER, inputs[:1])
 
         def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
             targets, sources = [stage.write_all(outputs[0])], [stage.read(inputs[0])]
@@ -352,6 +312,8 @@ class DeviceExchanges(Exchanges):
             work = self._by_device().all_gather(outputs, inputs, is_sync(opts))
             if work is not None:
                 return work
+
+        self._by_device().staged(codes.ALL_GATHER, inputs)
 
         def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
             targets, sources = [[stage.write(t) for t in mine] for mine in outputs], [stage.read(t) for t in inputs]
@@ -421,6 +383,8 @@ class DeviceExchanges(Exchanges):
             if work is not None:
                 return work
 
+        self._by_device().staged(codes.ALL_TO_ALL_V, [input], count=0)
+
         def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
             target, source = stage.write(output), stage.read(input)
             return lambda: host.all_to_all_single(target, source, output_splits, input_splits, opts)
@@ -435,52 +399,10 @@ class DeviceExchanges(Exchanges):
         if device is None:
             return super().alltoall(outputs, inputs, opts)
 
+        self._by_device().staged(codes.ALL_TO_ALL_V, inputs[:1], count=0)
+
         def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
             targets, sources = stage.write_all(outputs), stage.read_all(inputs)
             return lambda: host.alltoall(targets, sources, opts)
 
         return self._staged(device, is_sync(opts), shape, outputs)
-
-    # ---- messages --------------------------------------------------------------------------------------------------------
-
-    def send(self, tensors: _Tensors, dst: int, tag: int = 0) -> Work:
-        """Sends a tensor to a rank. Collective: no. Blocks: inside dist.send until it may be reused, else no."""
-        device = npu.device_of(tensors)
-        if device is None:
-            return super().send(tensors, dst, tag)
-        self._check_rank(dst, "destination")
-
-        def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
-            source = [stage.read(tensors[0])]
-            return lambda: host.send(source, dst, tag)
-
-        return self._staged(device, is_blocking_message(), shape, ())
-
-    def recv(self, tensors: _Tensors, src: int, tag: int = 0) -> Work:
-        """Receives a tensor from a rank. Collective: no. Blocks: inside dist.recv until it is here, else no."""
-        device = npu.device_of(tensors)
-        if device is None:
-            return super().recv(tensors, src, tag)
-        self._check_rank(src, "source")
-        return self._receive(device, tensors, lambda host, target: host.recv(target, src, tag), is_blocking_message())
-
-    def recv_anysource(self, tensors: _Tensors, tag: int = 0) -> Work:
-        """Receives a tensor from whoever sends first; the Work knows who. Collective: no. Blocks: as recv."""
-        device = npu.device_of(tensors)
-        if device is None:
-            return super().recv_anysource(tensors, tag)
-        return self._receive(device, tensors, lambda host, target: host.recv_anysource(target, tag), is_blocking_message())
-
-    recvAnysource = recv_anysource
-
-    def _receive(self, device: torch.device, tensors: _Tensors, begin: Callable[[Exchanges, _Tensors], Work], sync: bool) -> Work:
-        def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
-            target = [stage.write(tensors[0])]
-            return lambda: begin(host, target)
-
-        return self._staged(device, sync, shape, tensors)
-
-    def batch_isend_irecv(self, kinds: Sequence[str], tensors: _Tensors, ranks: Sequence[int]) -> Work:
-        """Several messages at once, as torch_npu asks for them on some chips: "isend" or "irecv", tensor, rank. Blocks: no."""
-        works = [self.send([t], rank) if kind == "isend" else self.recv([t], rank) for kind, t, rank in zip(kinds, tensors, ranks)]
-        return self._channel.joint(works)

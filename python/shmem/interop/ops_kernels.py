@@ -6,16 +6,17 @@ gives the Work, or None for what goes through host memory.
 
 from __future__ import annotations
 
-from typing import Any, Callable, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 
 from .._errors import InvalidArgumentError
 from . import npu
+from . import ops_channel as codes
 from . import ops_types as types
 from .npu_collectives import Lane
 from .npu_run import Sides
-from .npu_scratch import Way
+from .npu_scratch import Way, announce
 from .npu_ways import Ways
 from .ops_buffers import dense, same_dtype
 from .ops_exchange import _touch
@@ -33,6 +34,8 @@ class Reduction(NamedTuple):
     code: int
     operator: int
     average: bool  # the sum is divided afterwards
+    each: int  # bytes in the slot of an element as it was asked for
+    told: Optional[Tuple[int, int]]  # dtype and operator as asked for, where kernels are given others
 
 
 def reduction_of(tensors: _Tensors, opts: Any) -> Optional[Reduction]:
@@ -50,7 +53,9 @@ def reduction_of(tensors: _Tensors, opts: Any) -> Optional[Reduction]:
         return None
     if average:
         dtype = torch.float32
-    return Reduction(dtype, types.DTYPES[dtype], types._R[_OPERATORS[name]], average)
+    asked = types.known_codes(tensors[0].dtype, int(opts.reduceOp.op) if opts is not None else 0)
+    given = types.DTYPES[dtype], types._R[_OPERATORS[name]]
+    return Reduction(dtype, *given, average, 8 if tensors[0].is_complex() else dtype.itemsize, asked if asked != given else None)
 
 
 def _flat(tensor: torch.Tensor) -> torch.Tensor:
@@ -75,7 +80,8 @@ class Kernels:
         used = [dense(tensor) for tensor in used]
         for tensor in used:
             if npu.on_npu(tensor) and tensor.device.index != index:
-                raise InvalidArgumentError(f"a tensor is on {tensor.device} and this group's device is npu:{index}; SHMEM_DEVICE=npu:{tensor.device.index} chooses it")
+                wish = f"SHMEM_DEVICE=npu:{tensor.device.index}"
+                raise InvalidArgumentError(f"a tensor is on {tensor.device} and this group's device is npu:{index}; {wish} chooses it")
         sides = Sides(torch.device(npu.KIND, index))
 
         def begin() -> None:
@@ -107,7 +113,7 @@ class Kernels:
         def prepare(sides: Sides) -> Way:
             take = sides.update if writes else sides.read
             flat.extend(_flat(take(tensor, None if tensor.is_complex() else how.dtype)) for tensor in tensors)
-            return self._ways.all_reduce(flat, how.code, how.operator, root)
+            return self._ways.all_reduce(flat, how, root)
 
         return self._run(sync, tensors, tensors, prepare, lambda: flat if how.average and writes else ())
 
@@ -130,9 +136,20 @@ class Kernels:
             flat.extend(_flat(sides.write(tensor, dtype)) for tensor in outputs)
             if _touch([tensor for part in parts for tensor in part], flat):
                 parts = [[sides.aside(tensor) for tensor in part] for part in parts]
-            return self._ways.reduce_scatter(flat, parts, how.code, how.operator)
+            return self._ways.reduce_scatter(flat, parts, how)
 
         return self._run(sync, [*outputs, *every], outputs, prepare, lambda: flat if how.average else ())
+
+    def staged(self, what: int, tensors: _Tensors, opts: Any = None, root: int = -1, count: Optional[int] = None) -> None:
+        """Tells the members that this PE takes an operation through host memory, so that those which do not are found. Blocks: no."""
+        if self._scratch is None:
+            return
+        self._channel.refuse_closed()
+        dtype = types.code_of(tensors[0].dtype) if tensors else 0
+        reduces = tensors and what in (codes.ALL_REDUCE, codes.REDUCE, codes.REDUCE_SCATTER)
+        reduction = types.known_codes(tensors[0].dtype, int(opts.reduceOp.op) if opts is not None else 0) if reduces else None
+        with self._scratch.lock:
+            announce(self._channel.team, what, sum(t.numel() for t in tensors) if count is None else count, dtype, reduction[1] if reduction else 0, root)
 
     # ---- movements -------------------------------------------------------------------------------------------------------
 

@@ -210,10 +210,16 @@ int aclshmem_cpu_stream_destroy(void *stream) {
   return ACL_SUCCESS;
 }
 
+/* The default stream is the library's own on the device as well, where there is one. */
 int aclshmem_cpu_stream_wait(void *stream) {
   face_stream *s = resolve(stream, "stream_wait");
-  return s ? await(s) : ACL_ERROR_INVALID_PARAM;
+  if (!s) return ACL_ERROR_INVALID_PARAM;
+  int rc = await(s);
+  face *f = face_now();
+  return rc || stream || !face_device_stream(f, stream) ? rc : gshmem_stream_wait(face_world(f), NULL, f->wait_ns);
 }
+
+int aclshmem_cpu_on_device(const void *address) { return face_on_device(face_now(), address); }
 
 int aclshmem_cpu_stream_idle(void *stream, int *idle_out) {
   face_stream *s = resolve(stream, "stream_idle");

@@ -167,7 +167,8 @@ def _npu_tensor(address: int, nbytes: int, shape: Tuple[int, ...], strides: Tupl
 def aclshmem_create_tensor(shape: Sequence[int], dtype: Any = None, device_id: int = 0) -> Any:
     """A tensor (float32 unless said) over new symmetric memory; free it with aclshmem_free_tensor. Collective. Blocks until all PEs call.
 
-    Without an NPU the memory is the host's, the tensor is a CPU tensor and device_id must be a number all the same.
+    With a device it is an npu tensor, and device_id the number of the device that this process uses. Without one the memory is the host's, the
+    tensor is a CPU tensor, and device_id must be a number all the same.
     """
     import torch
 
@@ -175,7 +176,8 @@ def aclshmem_create_tensor(shape: Sequence[int], dtype: Any = None, device_id: i
     if device_id < 0:
         raise ValueError(f"device_id is {device_id}; it is at least 0")
     address = aclshmem_malloc(calc_nbytes(shape, dtype))
-    return construct_tensor_from_ptr(address, shape, dtype, "cpu")
+    there = _ascend.bind("aclshmem_cpu_on_device", "ptr")(address)
+    return construct_tensor_from_ptr(address, shape, dtype, f"npu:{device_id}" if there else "cpu")
 
 
 def aclshmem_free_tensor(tensor: Any) -> None:

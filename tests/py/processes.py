@@ -10,6 +10,7 @@ import textwrap
 import time
 from typing import Dict, List, NamedTuple, Optional
 
+import devices
 from pool import PACKAGE
 
 PRELUDE = """
@@ -42,7 +43,7 @@ def environment(extra: Optional[Dict[str, str]] = None) -> Dict[str, str]:
     env = {k: v for k, v in os.environ.items() if not k.startswith("SHMEM_") or k in ("SHMEM_LIBRARY", "SHMEM_TRANSPORT")}
     if os.environ.get("SHMEM_TEST_INSTALLED") != "1":
         env["PYTHONPATH"] = os.pathsep.join(p for p in (PACKAGE, env.get("PYTHONPATH")) if p)
-    env.update({"OMP_NUM_THREADS": "1", **(extra or {})})
+    env.update({**devices.environment(), "OMP_NUM_THREADS": "1", **(extra or {})})
     return env
 
 
@@ -54,7 +55,7 @@ class Script:
         source = PRELUDE + textwrap.dedent(body)
         self.processes: List[subprocess.Popen] = []
         for me in range(n):
-            mine = environment({"T_ME": str(me), "T_N": str(n), "T_FOLDER": str(folder), **(env or {})})
+            mine = environment({"LOCAL_RANK": str(me), "T_ME": str(me), "T_N": str(n), "T_FOLDER": str(folder), **(env or {})})
             command = [sys.executable, "-c", source]
             self.processes.append(subprocess.Popen(command, env=mine, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL))
 

@@ -31,8 +31,22 @@ meet.turn = 0
 def begin():
     up_at_address()
     meet.word = shmem.aclshmem_calloc(1, 8)
-def words(address, n, kind=ctypes.c_int32): return list((kind * n).from_address(address))
-def store(address, values, kind=ctypes.c_int32): (kind * len(values)).from_address(address)[:] = values
+DEVICE = os.environ.get("SHMEM_DEVICE") == "npu"
+if DEVICE:  # as a program with CANN has it: a device of its own, and copies instead of stores and loads
+    acl = ctypes.CDLL("libascendcl.so")
+    acl.aclrtMemcpy.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    assert acl.aclInit(None) == 0 and acl.aclrtSetDevice(ME) == 0
+def there(address): return DEVICE and compat._ascend.bind("aclshmem_cpu_on_device", "ptr")(address)
+def raw(address, n):
+    if not there(address): return ctypes.string_at(address, n)
+    data = ctypes.create_string_buffer(n)
+    assert acl.aclrtMemcpy(data, n, address, n, 2) == 0
+    return data.raw
+def paint(address, data):
+    if not there(address): ctypes.memmove(address, bytes(data), len(data))
+    else: assert acl.aclrtMemcpy(address, len(data), bytes(data), len(data), 1) == 0
+def words(address, n, kind=ctypes.c_int32): return list((kind * n).from_buffer_copy(raw(address, n * ctypes.sizeof(kind))))
+def store(address, values, kind=ctypes.c_int32): paint(address, bytes((kind * len(values))(*values)))
 """
 
 
@@ -51,7 +65,7 @@ def test_init_by_address_memory_and_teams(n, tmp_path):
     assert (shmem.my_pe(), shmem.pe_count(), shmem.my_pe(0), shmem.team_my_pe(0), shmem.team_n_pes(0)) == (ME, N, ME, ME, N)
     address = shmem.aclshmem_malloc(8 << 20)
     base = shmem.aclshmemx_get_heap_base()
-    assert base <= address < base + (64 << 20) and shmem.aclshmemx_get_heap_base(_pyshmem.MemType.HOST_SIDE) == 0
+    assert base <= address < base + (64 << 20) and (shmem.aclshmemx_get_heap_base(_pyshmem.MemType.HOST_SIDE) != 0) == DEVICE
     assert shmem.aclshmem_ptr(address, ME) == address and shmem.aclshmem_ptr(address, N) == 0
     aligned, cleared = shmem.aclshmem_align(4096, 10), shmem.aclshmem_calloc(3, 5)
     assert aligned % 4096 == 0 and words(cleared, 15, ctypes.c_uint8) == [0] * 15
@@ -135,9 +149,8 @@ def test_every_binding(tmp_path):
     room, size = shmem.aclshmem_malloc(4096), lambda k: ctypes.sizeof(kinds[k])
     private = ctypes.create_string_buffer(4096)
     here = ctypes.addressof(private)
-    def raw(address, n): return ctypes.string_at(address, n)
     def fresh():
-        meet(); ctypes.memset(room, 1, 4096); meet()
+        meet(); paint(room, b"\\1" * 4096); meet()
     def fill(step, n=512):
         data = bytes((ME * 29 + i * 5 + step) % 251 + 2 for i in range(n)); ctypes.memmove(here, data, n); return data
     def of(pe, step, n=512): return bytes((pe * 29 + i * 5 + step) % 251 + 2 for i in range(n))
@@ -190,7 +203,7 @@ def test_every_binding(tmp_path):
         fresh()
         array = (kinds[k] * 8)(*[bytes([10 + i]) if k == "char" else 10 + i for i in range(8)])
         low = (kinds[k] * 8)(*[b"\\1" if k == "char" else 1 for _ in range(8)])
-        ctypes.memmove(room, low, 8 * size(k)); meet()
+        paint(room, bytes(low)); meet()
         for i in (2, 5): _pyshmem.__getattr__(f"aclshmem_{k}_p")(room + i * size(k), c(10 + i), NEXT)
         s = f"aclshmem_{k}_"
         call(s + "wait_until", room + 2 * size(k), 0, c(12)); call(s + "wait", room + 5 * size(k), c(1))
@@ -279,18 +292,21 @@ def test_tensors(tmp_path):
     pytest.importorskip("torch")
     body = """
     import torch
+    if DEVICE: import torch_npu; torch.npu.set_device(ME)
     begin()
-    t = shmem.aclshmem_create_tensor((3, 5), torch.float64)
+    t = shmem.aclshmem_create_tensor((3, 5), torch.float64, ME)
+    where = t.device
+    assert where.type == ("npu" if DEVICE else "cpu")
     assert t.shape == (3, 5) and t.dtype == torch.float64 and not t.any()
     assert shmem.calc_nbytes((3, 5), torch.float64) == 120 and shmem.calc_nbytes(None, t.dtype) == 0
     mine = torch.arange(15, dtype=torch.float64) + ME * 100
     meet()
     shmem.aclshmem_putmem(t.data_ptr(), mine.data_ptr(), 120, NEXT)
     meet()
-    assert torch.equal(t.reshape(-1), torch.arange(15, dtype=torch.float64) + PREV * 100)
-    turned = shmem.construct_tensor_from_ptr(t.data_ptr(), (5, 3), torch.float64, "cpu", stride=(1, 5))
+    assert torch.equal(t.reshape(-1).cpu(), torch.arange(15, dtype=torch.float64) + PREV * 100)
+    turned = shmem.construct_tensor_from_ptr(t.data_ptr(), (5, 3), torch.float64, where, stride=(1, 5))
     assert torch.equal(turned, t.t())
-    tail = shmem.construct_tensor_from_ptr(t.data_ptr(), (2,), torch.float64, "cpu", storage_offset=13)
+    tail = shmem.construct_tensor_from_ptr(t.data_ptr(), (2,), torch.float64, where, storage_offset=13)
     assert torch.equal(tail, t.reshape(-1)[13:])
     wrong = [(("x", (1,), torch.int8, "cpu"), TypeError), ((8, (1,), "int8", "cpu"), TypeError)]
     wrong += [((0, (1,), torch.int8, "cpu"), ValueError), ((8, (-1,), torch.int8, "cpu"), ValueError)]

@@ -54,6 +54,7 @@ __attribute__((visibility("default"))) int aclshmem_cpu_stream_call(void *stream
 __attribute__((visibility("default"))) int aclshmem_cpu_stream_copy(void *stream, void *dst, const void *src, size_t count);
 __attribute__((visibility("default"))) int aclshmem_cpu_stream_fill(void *stream, void *dst, int32_t value, size_t count);
 __attribute__((visibility("default"))) int aclshmem_cpu_device_wait(void); /* every stream of the process */
+__attribute__((visibility("default"))) int aclshmem_cpu_on_device(const void *address); /* whether it is symmetric memory of a device, which the CPU must not follow */
 __attribute__((visibility("default"))) int aclshmem_cpu_last_status(void);  /* first failure of this thread's calls without a result; clears it */
 __attribute__((visibility("default"))) const char *aclshmem_cpu_last_error(void);
 

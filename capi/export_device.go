@@ -63,6 +63,28 @@ func goshmem_device_state(wh C.uint64_t, out *C.uint64_t) C.int32_t {
 	})
 }
 
+//export goshmem_device_reach_host_start
+func goshmem_device_reach_host_start(wh C.uint64_t, timeout, slice C.int64_t, out *C.uint64_t) C.int32_t {
+	return onWorld(wh, "device_reach_host", func(w *world.World) error {
+		r, err := w.ReachHost(int64(timeout), time.Duration(slice))
+		if err != nil {
+			return err
+		}
+		return hand(&pending{r: r}, out)
+	})
+}
+
+//export goshmem_device_address
+func goshmem_device_address(wh C.uint64_t, at unsafe.Pointer, pe C.int32_t, out *C.uint64_t) C.int32_t {
+	return onWorld(wh, "device_address", func(w *world.World) error {
+		there, err := w.DeviceAddress(uintptr(at), int(pe))
+		if err == nil {
+			*out = C.uint64_t(there)
+		}
+		return err
+	})
+}
+
 //export goshmem_team_index
 func goshmem_team_index(th C.uint64_t, out *C.int32_t) C.int32_t {
 	return guard(func() error {

@@ -24,6 +24,19 @@ int32_t gshmem_device_open(uint64_t world, const char *device, uint64_t bytes, i
 int32_t gshmem_device_health(uint64_t world) { PASS(goshmem_device_health(world)); }
 int32_t gshmem_device_stats(uint64_t world, gshmem_heap_stat *stat_out) { PASS(goshmem_device_stats(world, stat_out)); }
 int32_t gshmem_device_state(uint64_t world, uint64_t *state_out) { PASS(goshmem_device_state(world, state_out)); }
+int32_t gshmem_device_reach_host_start(uint64_t world, int64_t timeout_ns, int64_t slice_ns, uint64_t *request_out) {
+  PASS(goshmem_device_reach_host_start(world, timeout_ns, slice_ns, request_out));
+}
+int32_t gshmem_device_reach_host(uint64_t world, int64_t timeout_ns) {
+  REFUSE_FORKED();
+  uint64_t request = 0;
+  int32_t rc = goshmem_device_reach_host_start(world, timeout_ns, -1, &request);
+  if (request) goshmem_request_release(request);
+  return rc;
+}
+int32_t gshmem_device_address(uint64_t world, const void *address, int32_t pe, uint64_t *address_out) {
+  PASS(goshmem_device_address(world, (void *)address, pe, address_out));
+}
 int32_t gshmem_team_index(uint64_t team, int32_t *index_out) { PASS(goshmem_team_index(team, index_out)); }
 int32_t gshmem_kind_of(uint64_t world, const void *address, int32_t *kind_out) { PASS(goshmem_kind_of(world, (void *)address, kind_out)); }
 

@@ -369,7 +369,8 @@ GSHMEM_API int32_t gshmem_reduce_supported(int32_t dtype, int32_t op);
  *   - put, get, iput, iget, p, g, put_signal, the waits and tests above take any mix of host and device memory on either side. What the host
  *     starts on device memory runs on the library's own stream; quiet, fence and barriers wait for that stream. It does not wait for other streams:
  *     when another stream wrote the source, wait for it first, or use the forms below.
- *   - atomics from the host on device words: set, fetch, and add and inc without an old value (4 bytes; 8 on a 950). The others are GSHMEM_EUNSUPPORTED.
+ *   - atomics from the host on device words: set, fetch, and add and inc without an old value (4 bytes; 8 on a 950), on a 950 all others too; elsewhere
+ *     those are GSHMEM_EUNSUPPORTED.
  *   - gshmem_collective refuses device memory; use gshmem_collective_on_stream.
  * `stream` below is the device runtime's own (an aclrtStream), or NULL for the library's. The *_on_stream calls return when their work is queued; a failure
  * of that work is told by the next gshmem_stream_wait. When a peer dies, on a timeout or an abort, kernels that wait end: what they wrote must not be used,
@@ -396,6 +397,18 @@ GSHMEM_API int32_t gshmem_device_state(uint64_t world, uint64_t *state_out);
 
 /* The number of a team in that state, for kernels; -1 when it has none. Threads: any. Collective: no. Blocks: no. */
 GSHMEM_API int32_t gshmem_team_index(uint64_t team, int32_t *index_out);
+
+/* Lets kernels reach symmetric host memory: this PE's, and that of every PE whose host memory is mapped here. All of the host heap is then there and
+   locked (SHMEM_SYMMETRIC_SIZE, or init's heap_bytes), until the world ends. *_on_stream with host memory on the symmetric side and device memory on
+   the other does not wait for the stream any more. GSHMEM_EUNSUPPORTED on all members where a chip, its runtime or the kernel cannot; all stays as it
+   was. Doing nothing the second time. No kernel may be running. Threads: any, ordered with the world team's operations. Collective: over the world. Blocks: up to slice_ns. */
+GSHMEM_API int32_t gshmem_device_reach_host_start(uint64_t world, int64_t timeout_ns, int64_t slice_ns, uint64_t *request_out);
+GSHMEM_API int32_t gshmem_device_reach_host(uint64_t world, int64_t timeout_ns);
+
+/* Where kernels of this PE's device find pe's copy of a symmetric address of this PE, of either heap. Kernels take host addresses as they are where they
+   take a symmetric one (dst of a put, src of a get, signals); what they follow themselves must be this. GSHMEM_EUNSUPPORTED, with the reason, where they do
+   not reach it. Threads: any. Collective: no. Blocks: no. */
+GSHMEM_API int32_t gshmem_device_address(uint64_t world, const void *address, int32_t pe, uint64_t *address_out);
 
 enum { GSHMEM_MEMORY_OTHER = 0, GSHMEM_MEMORY_HOST, GSHMEM_MEMORY_DEVICE, GSHMEM_MEMORY_ON_DEVICE };
 /* What an address is: symmetric memory of the host or of the device, other memory of the device, anything else. Threads: any. Collective: no. Blocks: no. */

@@ -19,6 +19,9 @@ type arena struct {
 
 	mu   sync.Mutex
 	heap *heap.Heap // guarded by mu; nothing else is locked while it is held
+
+	pinMu  sync.RWMutex // guards pinned, and keeps what is given back to the system apart from pinning; before mu
+	pinned bool         // a device holds the pages: none may go
 }
 
 func newArena(region memory.Region, off, bytes uint64, low uintptr, knob string, wipe func([]heap.Range) error) *arena {
@@ -74,7 +77,7 @@ func (a *arena) giveBack(off, bytes uint64) {
 	const keep = 32 << 20
 	page, at := a.region.Page(), a.off+off
 	first, last := (at+page-1)&^(page-1), (at+bytes)&^(page-1) // the pages wholly inside
-	fresh := bytes >= keep && a.region.Kind() == memory.Host && a.region.Decommit(at, bytes) == nil
+	fresh := bytes >= keep && a.region.Kind() == memory.Host && a.decommit(at, bytes)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if _, err := a.heap.Free(off); err != nil {
@@ -83,6 +86,29 @@ func (a *arena) giveBack(off, bytes uint64) {
 	if fresh {
 		a.heap.Clean(first-a.off, last-first)
 	}
+}
+
+// decommit gives pages back to the system, when they may go.
+func (a *arena) decommit(at, bytes uint64) bool {
+	a.pinMu.RLock()
+	defer a.pinMu.RUnlock()
+	return !a.pinned && a.region.Decommit(at, bytes) == nil
+}
+
+// pin makes all pages real, and keeps them. When that fails it changes nothing.
+func (a *arena) pin() error {
+	a.pinMu.Lock()
+	defer a.pinMu.Unlock()
+	err := a.region.Commit(a.off, a.size)
+	a.pinned = err == nil
+	return err
+}
+
+// unpin lets pages go again, as their blocks are freed.
+func (a *arena) unpin() {
+	a.pinMu.Lock()
+	defer a.pinMu.Unlock()
+	a.pinned = false
 }
 
 // holding is the first offset of the block that holds off.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"goshmem/gocore/device"
@@ -20,17 +21,18 @@ import (
 //
 //	(none) ──OpenDevice──▶ up ──a PE died, abort──▶ broken: what waits on the device fails, copies go on ──end of the world──▶ closed
 type accelerator struct {
-	w     *World
-	kind  string // "npu", "host"
-	facts device.Facts
-	dev   device.Device
-	heap  device.Heap
-	state device.State // nil where there are no kernels
-	arena *arena
-	aside device.Stream // looks at words and clears memory: never behind a kernel that waits
-	gone  bool          // somebody has reset the device; only used while it is closed
-	far   []string      // by PE: why its device memory is not mapped, "" where it is
-	near  [][]bool      // near[i][j]: i has mapped j's device memory; the same on all PEs
+	w      *World
+	kind   string // "npu", "host"
+	facts  device.Facts
+	dev    device.Device
+	heap   device.Heap
+	state  device.State // nil where there are no kernels
+	arena  *arena
+	aside  device.Stream            // looks at words and clears memory: never behind a kernel that waits
+	hosted atomic.Pointer[hostside] // nil: kernels reach no host memory
+	gone   bool                     // somebody has reset the device; only used while it is closed
+	far    []string                 // by PE: why its device memory is not mapped, "" where it is
+	near   [][]bool                 // near[i][j]: i has mapped j's device memory; the same on all PEs
 
 	bounceMu sync.Mutex // guards what follows, and keeps the copies through it together
 	bounce   uintptr    // device memory through which host memory reaches peers; 0 until first used
@@ -316,6 +318,7 @@ func (x *accelerator) close() {
 			note("stream", x.dev.FreeStream(s))
 		}
 	}
+	x.hideHost()
 	if x.heap != nil {
 		note("heap", x.heap.Close())
 	}

@@ -2,12 +2,10 @@ package world
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"time"
 
 	"goshmem/gocore/device/acl"
-	"goshmem/gocore/json"
 	"goshmem/gocore/status"
 )
 
@@ -15,7 +13,7 @@ import (
 // other how that went and how their heap is mapped, each maps the peers', and all tell each other again. Every PE sees the same
 // words, so all get a device or none does, with the same reason.
 
-// hello is what a PE tells first; mapped what it tells when it has mapped the others.
+// hello is what a PE tells first.
 type hello struct {
 	Kind    string `json:"kind"`
 	Auto    bool   `json:"auto"`
@@ -24,13 +22,6 @@ type hello struct {
 	Trouble string `json:"trouble,omitempty"`
 	Code    int32  `json:"code,omitempty"`
 	Absent  bool   `json:"absent,omitempty"` // there is no device here
-}
-
-type mapped struct {
-	Kernels bool   `json:"kernels,omitempty"`
-	Near    []bool `json:"near,omitempty"`
-	Trouble string `json:"trouble,omitempty"`
-	Code    int32  `json:"code,omitempty"`
 }
 
 // OpenDevice gives the world a device: "npu", "npu:2", "auto", "host", or "none", which does nothing. bytes is the size of the symmetric
@@ -52,20 +43,18 @@ func (w *World) OpenDevice(text string, at *acl.Place, bytes uint64, timeout int
 	if bytes == 0 {
 		bytes = w.cfg.DeviceSize
 	}
-	o := &opening{w: w, spec: s, at: at, bytes: bytes}
+	o := &opening{spec: s, at: at, bytes: bytes}
+	o.rounds = rounds{w: w, op: op, failed: "could not open its device", undo: o.undo, steps: []func() ([]byte, error){o.introduced, o.admitted, o.connected, o.complete}}
 	return w.world.talk(kindDevice, timeout, slice, &talk{first: o.first, next: o.next, undo: o.undo})
 }
 
-// opening is one PE's part in it: rounds of telling, with a step of its own after each.
+// opening is one PE's part in it.
 type opening struct {
-	w     *World
+	rounds
 	spec  spec
 	at    *acl.Place
 	bytes uint64
 	x     *accelerator
-	own   error // what went wrong here
-	post  *post
-	step  int
 	cards [][]byte
 }
 
@@ -77,24 +66,6 @@ func (o *opening) first() []byte {
 		h.Card = o.x.heap.Card()
 	}
 	return o.tell(h)
-}
-
-func (o *opening) tell(v any) []byte {
-	o.post = newPost(o.w.n, v)
-	return o.post.say()
-}
-
-func (o *opening) next(replies [][]byte) ([]byte, error) {
-	if !o.post.take(replies) {
-		return o.post.say(), nil
-	}
-	steps := []func() ([]byte, error){o.introduced, o.admitted, o.connected, o.complete}
-	o.step++
-	say, err := steps[o.step-1]()
-	if err != nil {
-		o.undo()
-	}
-	return say, err
 }
 
 // introduced looks at what all have, and lets the peers map the own heap.
@@ -170,36 +141,6 @@ func (o *opening) complete() ([]byte, error) {
 	return nil, nil
 }
 
-// result words how a step went here.
-func (o *opening) result(err error) mapped {
-	o.own = err
-	if err == nil {
-		return mapped{}
-	}
-	return mapped{Trouble: err.Error(), Code: int32(status.Of(err))}
-}
-
-// results is what all said, or the first trouble in it.
-func (o *opening) results() ([]mapped, error) {
-	all := make([]mapped, o.w.n)
-	for pe := range all {
-		if err := o.post.read(pe, &all[pe]); err != nil {
-			return nil, err
-		}
-		if all[pe].Trouble != "" {
-			return nil, o.word(pe, all[pe].Code, all[pe].Trouble)
-		}
-	}
-	return all, nil
-}
-
-func (o *opening) word(pe int, code int32, trouble string) error {
-	if pe == o.w.me {
-		return o.own
-	}
-	return status.At(status.Code(code), "device_open", pe, "it could not open its device: %s", trouble)
-}
-
 // without ends the opening without a device, as "auto" allows.
 func (o *opening) without(pe int, why string) {
 	if pe != o.w.me {
@@ -249,44 +190,4 @@ func (w *World) openWithWorld(ctx context.Context, at *acl.Place) error {
 			return context.Cause(ctx)
 		}
 	}
-}
-
-// post is an all-gather of words of any length over the rounds of a talk. Each piece begins with how long the whole is.
-type post struct {
-	mine []byte
-	all  [][]byte
-	want []uint32
-	sent int
-}
-
-const postHead = 4
-
-func newPost(n int, v any) *post {
-	return &post{mine: marshal(v), all: make([][]byte, n), want: make([]uint32, n)}
-}
-
-func (p *post) say() []byte {
-	say := make([]byte, sayBytes)
-	binary.LittleEndian.PutUint32(say, uint32(len(p.mine)))
-	p.sent += copy(say[postHead:], p.mine[min(p.sent, len(p.mine)):])
-	return say
-}
-
-// take notes a round; true when everybody's words are complete, which all find in the same round.
-func (p *post) take(replies [][]byte) bool {
-	done := true
-	for pe, r := range replies {
-		p.want[pe] = binary.LittleEndian.Uint32(r)
-		left := int(p.want[pe]) - len(p.all[pe])
-		p.all[pe] = append(p.all[pe], r[postHead:postHead+min(left, len(r)-postHead)]...)
-		done = done && len(p.all[pe]) >= int(p.want[pe])
-	}
-	return done
-}
-
-func (p *post) read(pe int, v any) error {
-	if err := json.Unmarshal(p.all[pe], v); err != nil {
-		return &status.Error{Code: status.Internal, Op: "device_open", PE: pe, Detail: "its words cannot be read", Err: err}
-	}
-	return nil
 }

@@ -9,251 +9,14 @@ import (
 	"goshmem/gocore/status"
 )
 
-// One-sided access where a side of it is device memory. The CPU follows no device address: device memory moves by kernels or by the
-// device's copies, host memory goes through pinned staging. What the host starts runs on the library's own stream and in its order.
+// Words in device memory: single values, atomics and signals. Transfers are in device_move.go.
 
-// dtypes and operators as kernels number them (kernels/include/kernel_table.def).
+// dtypes as kernels number them (kernels/include/kernel_table.def).
 const (
-	aclInt32 = 3
-	aclInt64 = 9
+	aclInt32  = 3
+	aclUint32 = 8
+	aclInt64  = 9
 )
-
-// PutAny is Put for any mix of memory: the symmetric side and the local side are host or device memory. nbi: the source must stay
-// until the next quiet.
-func (w *World) PutAny(ctx context.Context, dst, src uintptr, n uint64, pe int, nbi bool) error {
-	x := w.device()
-	if x == nil || n == 0 || !x.symmetric(dst, 0) && !x.holds(src) {
-		return w.putHost(ctx, dst, src, n, pe)
-	}
-	if err := w.enter("put"); err != nil {
-		return err
-	}
-	defer w.exit()
-	ctx, stop := w.bounded(ctx, Default)
-	defer stop()
-	if !x.symmetric(dst, 0) {
-		if _, err := w.addr("put", dst, n, pe); err != nil { // before the first piece moves
-			return err
-		}
-		return x.staged(n, func(at uint64, mem []byte) error { // device memory to a host heap
-			if err := x.read(ctx, src+uintptr(at), mem); err != nil {
-				return err
-			}
-			return w.Put(ctx, dst+uintptr(at), mem, pe)
-		})
-	}
-	if err := x.put(ctx, "put", device.Own, dst, src, n, pe); err != nil || nbi {
-		return err
-	}
-	return x.wait(ctx, "put", device.Own)
-}
-
-// GetAny is Get for any mix of memory. nbi: the data are there after the next quiet.
-func (w *World) GetAny(ctx context.Context, dst, src uintptr, n uint64, pe int, nbi bool) error {
-	x := w.device()
-	if x == nil || n == 0 || !x.symmetric(src, 0) && !x.holds(dst) {
-		return w.getHost(ctx, dst, src, n, pe)
-	}
-	if err := w.enter("get"); err != nil {
-		return err
-	}
-	defer w.exit()
-	ctx, stop := w.bounded(ctx, Default)
-	defer stop()
-	if !x.symmetric(src, 0) {
-		if _, err := w.addr("get", src, n, pe); err != nil {
-			return err
-		}
-		return x.staged(n, func(at uint64, mem []byte) error { // a host heap to device memory
-			if err := w.Get(ctx, mem, src+uintptr(at), pe); err != nil {
-				return err
-			}
-			return x.write(ctx, dst+uintptr(at), mem)
-		})
-	}
-	if err := x.get(ctx, "get", device.Own, dst, src, n, pe); err != nil || nbi {
-		return err
-	}
-	return x.wait(ctx, "get", device.Own)
-}
-
-// putHost and getHost are the forms without a device, by addresses.
-func (w *World) putHost(ctx context.Context, dst, src uintptr, n uint64, pe int) error {
-	return w.Put(ctx, dst, memoryAt(src, n), pe)
-}
-func (w *World) getHost(ctx context.Context, dst, src uintptr, n uint64, pe int) error {
-	return w.Get(ctx, memoryAt(dst, n), src, pe)
-}
-
-// staged cuts n bytes into pieces of pinned memory.
-func (x *accelerator) staged(n uint64, move func(at uint64, mem []byte) error) error {
-	mem := make([]byte, min(n, bounceBytes))
-	for at := uint64(0); at < n; at += uint64(len(mem)) {
-		if err := move(at, mem[:min(n-at, uint64(len(mem)))]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// put queues a put to symmetric device memory on a stream. From host memory it waits for the stream and is complete on return.
-func (x *accelerator) put(ctx context.Context, op string, s device.Stream, dst, src uintptr, n uint64, pe int) error {
-	to, err := x.twin(op, dst, n, pe)
-	if err != nil || n == 0 {
-		return err
-	}
-	if !x.holds(src) {
-		return x.putMemory(ctx, op, s, dst, memoryAt(src, n), pe)
-	}
-	x.note(s, op, false)
-	return x.transfer("gshmem_k_put", s, dst, src, to, src, n, pe)
-}
-
-// putMemory puts host memory to symmetric device memory, after what is queued on a stream.
-func (x *accelerator) putMemory(ctx context.Context, op string, s device.Stream, dst uintptr, src []byte, pe int) error {
-	to, err := x.twin(op, dst, uint64(len(src)), pe)
-	if err == nil {
-		err = x.settled(ctx, op, s)
-	}
-	if err != nil {
-		return err
-	}
-	return x.throughBounce(uint64(len(src)), func(at uint64, mem []byte) error {
-		copy(mem, src[at:])
-		return x.pushBounce(ctx, op, dst+uintptr(at), to+uintptr(at), uint64(len(mem)), pe)
-	})
-}
-
-// get queues a get from symmetric device memory on a stream. Into host memory it waits and is complete on return.
-func (x *accelerator) get(ctx context.Context, op string, s device.Stream, dst, src uintptr, n uint64, pe int) error {
-	from, err := x.twin(op, src, n, pe)
-	if err != nil || n == 0 {
-		return err
-	}
-	if !x.holds(dst) {
-		return x.getMemory(ctx, op, s, memoryAt(dst, n), src, pe)
-	}
-	x.note(s, op, false)
-	return x.transfer("gshmem_k_get", s, dst, src, dst, from, n, pe)
-}
-
-// getMemory gets symmetric device memory into host memory, after what is queued on a stream.
-func (x *accelerator) getMemory(ctx context.Context, op string, s device.Stream, dst []byte, src uintptr, pe int) error {
-	from, err := x.twin(op, src, uint64(len(dst)), pe)
-	if err == nil {
-		err = x.settled(ctx, op, s)
-	}
-	if err != nil {
-		return err
-	}
-	return x.throughBounce(uint64(len(dst)), func(at uint64, mem []byte) error {
-		if err := x.pullBounce(ctx, op, src+uintptr(at), from+uintptr(at), uint64(len(mem)), pe); err != nil {
-			return err
-		}
-		copy(dst[at:], mem)
-		return nil
-	})
-}
-
-// transfer moves device memory: by a kernel with the addresses as this PE knows them, or by the device's copy with the peer's part as it is mapped.
-func (x *accelerator) transfer(kernel string, s device.Stream, dst, src, to, from uintptr, n uint64, pe int) error {
-	if x.state == nil {
-		return x.dev.Copy(to, from, n, s)
-	}
-	return x.launch(kernel, s, uint64(dst), uint64(src), n, uint64(pe))
-}
-
-func (x *accelerator) launch(kernel string, s device.Stream, args ...uint64) error {
-	return x.launchOn(kernel, 0, s, args...)
-}
-
-func (x *accelerator) launchOn(kernel string, blocks int, s device.Stream, args ...uint64) error {
-	return x.dev.Launch(kernel, blocks, s, append([]uint64{uint64(x.state.Address())}, args...)...)
-}
-
-// settled waits for a caller's stream before host memory is touched: what was queued there may have to do with it.
-func (x *accelerator) settled(ctx context.Context, op string, s device.Stream) error {
-	if s == device.Own {
-		return nil
-	}
-	return x.wait(ctx, op, s)
-}
-
-// throughBounce calls move for pieces of pinned memory, one at a time in this process.
-func (x *accelerator) throughBounce(n uint64, move func(at uint64, mem []byte) error) error {
-	x.bounceMu.Lock()
-	defer x.bounceMu.Unlock()
-	if x.bounce == 0 {
-		at, err := x.dev.Alloc(bounceBytes)
-		if err != nil {
-			return err
-		}
-		if x.pinned, err = x.dev.AllocHost(bounceBytes); err != nil {
-			_ = x.dev.Free(at) // the first failure is the one to report
-			return err
-		}
-		x.bounce = at
-	}
-	for at := uint64(0); at < n; at += bounceBytes {
-		if err := move(at, memoryAt(x.pinned, min(n-at, bounceBytes))); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// pushBounce sends pinned memory to a PE: over the own device where the target is a peer's, whose memory only devices may be asked to write.
-func (x *accelerator) pushBounce(ctx context.Context, op string, dst, to uintptr, n uint64, pe int) error {
-	if pe == x.w.me {
-		if err := x.dev.Copy(to, x.pinned, n, device.Own); err != nil {
-			return err
-		}
-		return x.wait(ctx, op, device.Own)
-	}
-	if err := x.dev.Copy(x.bounce, x.pinned, n, device.Own); err != nil {
-		return err
-	}
-	if err := x.transfer("gshmem_k_put", device.Own, dst, x.bounce, to, x.bounce, n, pe); err != nil {
-		return err
-	}
-	return x.wait(ctx, op, device.Own)
-}
-
-func (x *accelerator) pullBounce(ctx context.Context, op string, src, from uintptr, n uint64, pe int) error {
-	at := from
-	if pe != x.w.me {
-		if err := x.transfer("gshmem_k_get", device.Own, x.bounce, src, x.bounce, from, n, pe); err != nil {
-			return err
-		}
-		at = x.bounce
-	}
-	if err := x.dev.Copy(x.pinned, at, n, device.Own); err != nil {
-		return err
-	}
-	return x.wait(ctx, op, device.Own)
-}
-
-// read and write move between this process' device memory and host memory, and are complete on return.
-func (x *accelerator) read(ctx context.Context, src uintptr, mem []byte) error {
-	return x.throughBounce(uint64(len(mem)), func(at uint64, pinned []byte) error {
-		if err := x.dev.Copy(x.pinned, src+uintptr(at), uint64(len(pinned)), device.Own); err != nil {
-			return err
-		}
-		err := x.wait(ctx, "get", device.Own)
-		copy(mem[at:], pinned)
-		return err
-	})
-}
-
-func (x *accelerator) write(ctx context.Context, dst uintptr, mem []byte) error {
-	return x.throughBounce(uint64(len(mem)), func(at uint64, pinned []byte) error {
-		copy(pinned, mem[at:])
-		if err := x.dev.Copy(dst+uintptr(at), x.pinned, uint64(len(pinned)), device.Own); err != nil {
-			return err
-		}
-		return x.wait(ctx, "put", device.Own)
-	})
-}
 
 // putWord stores a word at a PE, in the order of the stream; whole when it is aligned.
 func (x *accelerator) putWord(ctx context.Context, op string, s device.Stream, dst uintptr, value uint64, width, pe int) error {
@@ -266,16 +29,17 @@ func (x *accelerator) putWord(ctx context.Context, op string, s device.Stream, d
 	}
 	var b [8]byte
 	binary.LittleEndian.PutUint64(b[:], value)
-	return x.putMemory(ctx, op, s, dst, b[:width], pe)
+	return x.moveMemory(ctx, s, move{op: op, putting: true, at: dst, pe: pe}, b[:width])
 }
 
 func (x *accelerator) getWord(ctx context.Context, op string, src uintptr, width, pe int) (uint64, error) {
 	var b [8]byte
-	err := x.getMemory(ctx, op, device.Own, b[:width], src, pe)
+	err := x.moveMemory(ctx, device.Own, move{op: op, at: src, pe: pe}, b[:width])
 	return binary.LittleEndian.Uint64(b[:]), err
 }
 
-// addWord adds to a word at a PE, in the order of the stream.
+// addWord adds to a word at a PE, in the order of the stream: by the scalar unit where the chip's has atomics, as those with an old value
+// do, else by an adding store.
 func (x *accelerator) addWord(op string, s device.Stream, dst uintptr, value uint64, width, pe int) error {
 	if _, err := x.twin(op, dst, uint64(width), pe); err != nil {
 		return err
@@ -284,8 +48,11 @@ func (x *accelerator) addWord(op string, s device.Stream, dst uintptr, value uin
 		return err
 	}
 	kind := uint64(aclInt32)
-	if width == 8 {
+	switch {
+	case width == 8:
 		kind = aclInt64
+	case x.facts.Atomics:
+		kind = aclUint32 // adds alike
 	}
 	x.note(s, op, false)
 	return x.launchOn("gshmem_k_atomic_add", 1, s, uint64(dst), kind, value, uint64(pe))
@@ -316,7 +83,57 @@ func (x *accelerator) atomic(ctx context.Context, target uintptr, op fabric.Atom
 	case op.Op == fabric.Inc && op.NoReply:
 		return 0, x.addWord("atomic", device.Own, target, 1, op.Width, pe)
 	}
-	return 0, status.New(status.Unsupported, "atomic", "on device memory the host sets, fetches, and adds without asking for the old value; keep the word in symmetric host memory, or use a kernel's atomics where the chip has them (950)")
+	return x.fetching(ctx, target, op, pe)
+}
+
+// fetchingOp is an atomic with an old value as the kernel numbers it. A set whose old value is wanted is a swap.
+func fetchingOp(op fabric.AtomicOp) uint64 {
+	switch op {
+	case fabric.CompareSwap:
+		return 2
+	case fabric.Add, fabric.Inc:
+		return 3
+	case fabric.And:
+		return 4
+	case fabric.Or:
+		return 5
+	case fabric.Xor:
+		return 6
+	}
+	return 1
+}
+
+// fetching is an atomic whose old value is wanted, or that is none of the simple ones: a kernel's, where the chip has it.
+func (x *accelerator) fetching(ctx context.Context, target uintptr, op fabric.Atomic, pe int) (old uint64, err error) {
+	const name = "atomic"
+	switch {
+	case x.state == nil:
+		return 0, status.New(status.Unsupported, name, "without kernels (%s) the host sets and fetches words on the device; keep the word in symmetric host memory", x.facts.Kernels)
+	case !x.facts.Atomics:
+		return 0, status.New(status.Unsupported, name, "%s has no atomics that give an old value, swap, or work on bits (a 950 has): words on the device can be set, fetched, and added to without it; keep the word in symmetric host memory", x.facts.Name)
+	}
+	if _, err := x.twin(name, target, uint64(op.Width), pe); err != nil {
+		return 0, err
+	}
+	operand := op.Operand
+	if op.Op == fabric.Inc {
+		operand = 1
+	}
+	err = x.throughBounce(uint64(op.Width), func(_ uint64, mem []byte) error {
+		x.note(device.Own, name, false)
+		if err := x.launchOn("gshmem_k_atomic", 1, device.Own, uint64(target), fetchingOp(op.Op), uint64(op.Width), operand, op.Compare, uint64(x.bounce), uint64(pe)); err != nil {
+			return err
+		}
+		if err := x.dev.Copy(x.pinned, x.bounce, uint64(op.Width), device.Own); err != nil {
+			return err
+		}
+		err := x.wait(ctx, name, device.Own)
+		var b [8]byte
+		copy(b[:], mem)
+		old = binary.LittleEndian.Uint64(b[:])
+		return err
+	})
+	return old, err
 }
 
 // putSignal puts and then updates a word of 8 bytes, each in its kind of memory; whoever sees the word sees the data.

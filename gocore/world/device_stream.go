@@ -37,42 +37,37 @@ func (w *World) onStream(op string) (*accelerator, func(), error) {
 	return x, w.exit, nil
 }
 
-// PutOnStream and GetOnStream are put and get in the order of a stream.
+// PutOnStream is put in the order of a stream.
 func (w *World) PutOnStream(dst, src uintptr, n uint64, pe int, s device.Stream) error {
-	const op = "put_on_stream"
-	x, done, err := w.onStream(op)
-	if err != nil {
-		return err
-	}
-	defer done()
-	ctx, stop := w.bounded(w.ctx, Default)
-	defer stop()
-	if x.symmetric(dst, 0) {
-		return x.put(ctx, op, s, dst, src, n, pe)
-	}
-	if err := x.settled(ctx, op, s); err != nil { // to a host heap
-		return err
-	}
-	return w.PutAny(ctx, dst, src, n, pe, false)
+	return w.moveOnStream(s, move{"put_on_stream", true, dst, src, n, pe})
 }
 
 // GetOnStream is get in the order of a stream.
 func (w *World) GetOnStream(dst, src uintptr, n uint64, pe int, s device.Stream) error {
-	const op = "get_on_stream"
-	x, done, err := w.onStream(op)
+	return w.moveOnStream(s, move{"get_on_stream", false, src, dst, n, pe})
+}
+
+func (w *World) moveOnStream(s device.Stream, m move) error {
+	x, done, err := w.onStream(m.op)
 	if err != nil {
 		return err
 	}
 	defer done()
 	ctx, stop := w.bounded(w.ctx, Default)
 	defer stop()
-	if x.symmetric(src, 0) {
-		return x.get(ctx, op, s, dst, src, n, pe)
+	if x.symmetric(m.at, 0) {
+		return x.move(ctx, s, m)
 	}
-	if err := x.settled(ctx, op, s); err != nil {
+	if _, err := w.addr(m.op, m.at, m.n, m.pe); err != nil { // in a host heap
 		return err
 	}
-	return w.GetAny(ctx, dst, src, n, pe, false)
+	if there, ok := x.hostTwin(m.at, m.pe); ok && m.n > 0 && x.holds(m.local) {
+		return x.copyAlong(s, m, there)
+	}
+	if err := x.settled(ctx, m.op, s); err != nil {
+		return err
+	}
+	return w.moveAny(ctx, m, false)
 }
 
 // oneBlock is up to how many bytes one block puts and signals in one launch.

@@ -25,6 +25,7 @@ const (
 	kindSplit
 	kindSplit2D
 	kindDevice
+	kindHost
 )
 
 // Team is an ordered set of PEs with collectives, messages and allocations of its own. Its methods may be called from
@@ -130,14 +131,14 @@ func (t *Team) talk(kind uint64, timeout int64, slice time.Duration, k *talk) (*
 	}
 	defer t.exit()
 	k.t, k.op, k.began, k.deadline = t, kindNames[kind], hot.Now(), t.deadline(timeout)
-	if kind != kindSplit && kind != kindSplit2D && kind != kindDevice {
+	if kind != kindSplit && kind != kindSplit2D && kind != kindDevice && kind != kindHost {
 		k.calm = &calm{w: t.w} // what was put before is there before memory changes hands
 	}
 	k.open = func(say []byte) (exchange, error) { return t.coll.Exchange(k.op, kind, say, k.deadline) }
 	return t.w.start(t.lane, k, How{}, slice), nil
 }
 
-var kindNames = [...]string{kindAlloc: "alloc", kindCollect: "collect", kindFree: "free", kindSplit: "team_split_strided", kindSplit2D: "team_split_2d", kindDevice: "device_open"}
+var kindNames = [...]string{kindAlloc: "alloc", kindCollect: "collect", kindFree: "free", kindSplit: "team_split_strided", kindSplit2D: "team_split_2d", kindDevice: "device_open", kindHost: "device_reach_host"}
 
 func (t *Team) deadline(timeout int64) int64 {
 	if timeout == Default {

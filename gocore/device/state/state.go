@@ -93,7 +93,7 @@ func (s *State) make() (err error) {
 	if s.stage, err = s.d.AllocHost(stageBytes); err != nil {
 		return err
 	}
-	if s.own, err = s.d.Alloc(ownPeers + 8*uint64(s.o.N)); err != nil {
+	if s.own, err = s.d.Alloc(ownPeers + 16*uint64(s.o.N)); err != nil {
 		return err
 	}
 	if s.at, err = s.d.AllocAt(fixedBytes, fixedAddress); err != nil {
@@ -171,6 +171,42 @@ func (s *State) refresh() error {
 	}
 	return s.put(s.at+stTopo, topo)
 }
+
+// HostHeap is the heaps in host memory, as far as kernels reach them.
+type HostHeap struct {
+	Low   uintptr   // where the CPU has this PE's
+	Size  uint64    // of each
+	Bases []uintptr // by PE: where kernels find it, 0 where they do not; nil: nowhere
+}
+
+// SetHostHeap tells kernels of the heaps in host memory. No kernel may be running.
+func (s *State) SetHostHeap(h HostHeap) error {
+	const op = "set host heap"
+	if h.Bases == nil {
+		h = HostHeap{Bases: make([]uintptr, s.o.N)}
+	}
+	if len(h.Bases) != s.o.N {
+		return status.New(status.InvalidArgument, op, "%d heaps in a world of %d PEs", len(h.Bases), s.o.N)
+	}
+	var table []byte
+	for _, base := range h.Bases {
+		table = binary.LittleEndian.AppendUint64(table, uint64(base))
+	}
+	return s.locked(op, func() error {
+		if err := s.put(s.own+s.hostPeers(), table); err != nil {
+			return err
+		}
+		for at, v := range map[uintptr]uint64{stHostPeers: uint64(s.own + s.hostPeers()), stHostBase: uint64(h.Bases[s.o.Me]), stHostSize: h.Size, stHostAddress: uint64(h.Low)} {
+			if err := s.put(s.at+at, binary.LittleEndian.AppendUint64(nil, v)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// hostPeers is the offset of that table in the local block.
+func (s *State) hostPeers() uintptr { return ownPeers + 8*uintptr(s.o.N) }
 
 // locked runs f with mu held, while the state is open.
 func (s *State) locked(op string, f func() error) error {

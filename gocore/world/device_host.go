@@ -37,8 +37,8 @@ func (w *World) ReachHost(timeout int64, slice time.Duration) (*Request, error) 
 // hosting is one PE's part in it.
 type hosting struct {
 	rounds
-	x    *accelerator
-	h    *hostside
+	x     *accelerator
+	h     *hostside
 	mine  bool // the own heap was pinned here
 	shown bool // kernels were told
 }

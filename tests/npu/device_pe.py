@@ -4,6 +4,7 @@ python device_pe.py CASE   exits 0 when all was right, and says what was wrong o
 """
 
 import ctypes
+import os
 import struct
 import sys
 
@@ -76,7 +77,136 @@ def words(pe):
         pe.refused(UNSUPPORTED, "words of 4 bytes", *wide)
         pe.barrier()
         assert pe.load(counter + 8, 32) == bytes(32), "nothing moved"
-    pe.refused(UNSUPPORTED, "host memory", "atomic", pe.handle, 4, 4, counter, 1, 0, pe.me, ctypes.byref(value))
+    fetching(pe)
+
+
+def fetching(pe):
+    """Atomics with old values: all PEs at one word of PE 0, in 4 and 8 bytes; refused by name where the chip has none."""
+    at, _ = pe.alloc(256)
+    old = ctypes.c_uint64(99)
+
+    def atomic(op, width, target, operand=0, compare=0, to=0):
+        pe.call("atomic", pe.handle, op, width, target, operand, compare, to, ctypes.byref(old))
+        return old.value
+
+    if not pe.world.info()["device"]["facts"]["atomics"]:
+        for op in (3, 4, 5, 6, 7, 8, 9):
+            said = pe.refused(UNSUPPORTED, "symmetric host memory", "atomic", pe.handle, op, 4, at, 1, 0, pe.me, ctypes.byref(old))
+            assert "950" in said and "Ascend910" in said, said
+        pe.refused(UNSUPPORTED, "950", "atomic", pe.handle, 7, 4, at, 1, 0, pe.me, None)  # bits have no other form
+        assert old.value == 99
+        pe.barrier()
+        assert pe.load(at, 256) == bytes(256), "nothing was changed"
+        return pe.barrier()
+    for width, top in ((4, 1 << 31), (8, 1 << 63)):
+        word = [at + 128 * (width == 8) + width * i for i in range(8)]
+        seen = [atomic(5, width, word[0], top + 3) for _ in range(4)]  # add, four times each
+        assert all((later - earlier) % (2 * top) >= top + 3 or pe.n > 1 for earlier, later in zip(seen, seen[1:])), seen
+        atomic(6, width, word[1])  # inc
+        won = atomic(4, width, word[2], pe.me + 7, 0) == 0  # compare and swap: one finds the zero
+        swapped = atomic(3, width, word[3], pe.me + 1)
+        assert swapped != pe.me + 1 and swapped <= pe.n, swapped
+        atomic(8, width, word[4], 1 << pe.me)
+        atomic(9, width, word[5], 5 << pe.me)
+        atomic(1, width, word[6] + 0, 40 + pe.me, to=pe.me)  # a set that wants the old value
+        assert old.value == 0
+        assert atomic(2, width, word[6], to=pe.me) == 40 + pe.me
+        pe.call("atomic", pe.handle, 5, width, word[0], top + 3, 0, 0, None)  # without the old value: the same kind of atomic
+        pe.barrier()
+        form = f"<8{'I' if width == 4 else 'Q'}"
+        got = struct.unpack(form, pe.load(word[0], 8 * width, 0))
+        bits = 0
+        for k in range(pe.n):
+            bits ^= 5 << k
+        assert got[0] == 5 * pe.n * (top + 3) % (2 * top) and got[1] == pe.n, got
+        assert got[2] - 7 in range(pe.n) and won == (got[2] == pe.me + 7), got
+        assert got[3] in range(1, pe.n + 1) and got[4] == (1 << pe.n) - 1 and got[5] == bits, got
+        pe.barrier()
+        assert atomic(7, width, word[4], ~1 & (2 * top - 1)) & ~1 == (1 << pe.n) - 2
+        pe.barrier()
+        assert struct.unpack(form, pe.load(word[0], 8 * width, 0))[4] == (1 << pe.n) - 2
+    pe.barrier()
+
+
+def hosted(pe):
+    """Host memory within the device's reach: queued transfers, kernels by both kinds of address, and what ends with the world."""
+    size = 70_001
+    far, _ = pe.alloc(2 * size, flags=_abi.ZERO)
+    signals, _ = pe.alloc(256)
+    mine = pe.local(size)
+    address = ctypes.c_uint64()
+    pe.refused(UNSUPPORTED, "gshmem_device_reach_host", "device_address", pe.handle, far, pe.me, ctypes.byref(address))
+    for _ in range(2):
+        pe.call("device_reach_host", pe.handle, FOREVER)
+    stream = pe.stream()
+    pe.store(mine, pattern(pe.me, size))
+    pe.call("signal_wait_on_stream", pe.handle, signals, 3, 1, stream)  # the stream stands still
+    pe.call("put_on_stream", pe.handle, far + 3, mine, size, pe.next, stream)
+    pe.call("get_on_stream", pe.handle, mine, far + 3, size, pe.next, stream)
+    assert ctypes.string_at(far, 64) == bytes(64) or pe.n > 1, "it has not waited for its turn"
+    pe.call("signal_on_stream", pe.handle, signals, 1, 0, pe.me, None)
+    pe.wait(stream)
+    pe.barrier()
+    expect("put on a stream", ctypes.string_at(far, size + 6), bytes(3) + pattern(pe.before, size) + bytes(3))
+    expect("get on a stream", pe.load(mine, size), pattern(pe.me, size))
+    addresses = []
+    for peer in range(pe.n):
+        pe.call("device_address", pe.handle, far, peer, ctypes.byref(address))
+        addresses.append(address.value)
+    assert len(set(addresses)) == pe.n and far not in addresses
+    by_kernels(pe, far, mine, size, addresses)
+    pe.call("stream_destroy", pe.handle, stream)
+
+
+def by_kernels(pe, far, mine, size, addresses):
+    """Kernels of a program: gshmem_k_put and gshmem_k_get by name, through the runtime that is loaded."""
+    state = ctypes.c_uint64()
+    pe.call("device_state", pe.handle, ctypes.byref(state))
+    for symmetric in (far, addresses[pe.me]):  # the CPU's address of what is symmetric, and the device's
+        pe.store(mine, pattern(pe.me, size, 5))
+        pe.barrier()
+        kernel("gshmem_k_put", state.value, symmetric + size, mine, 1001, pe.next)
+        pe.barrier()
+        expect("put by a kernel", ctypes.string_at(far + size, 1001), pattern(pe.before, size, 5)[:1001])
+        kernel("gshmem_k_get", state.value, mine, symmetric + size, 1001, pe.next)
+        expect("get by a kernel", pe.load(mine, 1001), pattern(pe.me, size, 5)[:1001])
+    kernel("gshmem_k_put", state.value, addresses[pe.me], addresses[pe.me] + size, 500, pe.me)  # what a kernel follows itself
+    expect("local side in host memory", ctypes.string_at(far, 500), ctypes.string_at(far + size, 500))
+    pe.barrier()
+
+
+def kernel(name, *arguments):
+    """Launches a kernel and waits, as a program of the runtime's does."""
+    runtime = ctypes.CDLL("libascendcl.so")
+
+    def check(function, *rest):
+        code = getattr(runtime, function)(*rest)
+        assert code == 0, f"{function}: {code}"
+
+    binary, function = ctypes.c_void_p(), ctypes.c_void_p()
+    check("aclrtSetDevice", shmem.info()["device"]["facts"]["id"])
+    check("aclrtBinaryLoadFromFile", os.environ["SHMEM_KERNELS"].encode(), None, ctypes.byref(binary))
+    check("aclrtBinaryGetFunction", binary, name.encode(), ctypes.byref(function))
+    words = (ctypes.c_uint64 * len(arguments))(*arguments)
+    check("aclrtLaunchKernelWithHostArgs", function, 1, None, None, words, ctypes.c_size_t(8 * len(arguments)), None, ctypes.c_size_t(0))
+    check("aclrtSynchronizeStream", None)
+    check("aclrtBinaryUnLoad", binary)
+    check("aclrtResetDevice", shmem.info()["device"]["facts"]["id"])
+
+
+def unhosted(pe):
+    """One PE cannot: an error on all, and everything is as it was."""
+    said = pe.refused(int(os.environ["EXPECTED"]), os.environ["WORDS"], "device_reach_host", pe.handle, FOREVER)
+    assert "device_reach_host" in said, said
+    far, _ = pe.alloc(70_001, flags=_abi.ZERO)
+    mine = pe.local(70_001)
+    pe.store(mine, pattern(pe.me, 70_001))
+    pe.call("put_on_stream", pe.handle, far, mine, 70_001, pe.next, None)
+    pe.wait()
+    pe.barrier()
+    expect("put", ctypes.string_at(far, 70_001), pattern(pe.before, 70_001))
+    runtime = ctypes.CDLL("libascendcl.so")
+    assert runtime.aclemu_live(b"registered") == 0
     pe.barrier()
 
 

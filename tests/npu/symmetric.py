@@ -95,7 +95,12 @@ def words():
         assert ME or small.tolist() == [0, 0, 3 * sum(range(1, N + 1)), 0]
     else:
         raises(shmem.UnsupportedError, "kernels", shmem.atomic_add, small, ME + 1, 0)
-    raises(shmem.UnsupportedError, "host", shmem.atomic_fetch_add, small, 1, 0)
+    if shmem.current().device.kernels and shmem.info()["device"]["facts"]["atomics"]:
+        olds = [shmem.atomic_fetch_add(small, 1, 0, index=1) for _ in range(2)]
+        assert 0 <= olds[0] < olds[1] < 2 * N, olds
+        shmem.barrier()
+    else:
+        raises(shmem.UnsupportedError, "host", shmem.atomic_fetch_add, small, 1, 0)
     raises(shmem.TimeoutError, "", shmem.wait_until, flag, "==", 77, timeout=0.2)
 
 

@@ -70,6 +70,25 @@ def test_two_pes_on_every_chip(pes, case, soc):
     all_good(pes(2, "device_pe.py", case, soc=soc))
 
 
+@pytest.mark.parametrize("soc, n, settings", [("910B1", 1, {}), ("910B1", 3, {}), ("910_93", 2, {}), ("950", 2, {"ACLEMU_CANN": "9.1.0"})])
+def test_host_memory_within_the_devices_reach(pes, soc, n, settings):
+    all_good(pes(n, "device_pe.py", "hosted", soc=soc, SHMEM_SYMMETRIC_SIZE="8m", **settings))
+
+
+UNHOSTED = [
+    ("950", {}, "-105", "950PR", {}),  # the chip registers nothing on this release
+    ("910B1", {"ACLEMU_FAIL": "aclrtHostRegisterV2:1:207001"}, "-405", "aclrtHostRegisterV2", {}),
+    ("910_93", {"ACLEMU_FAIL": "aclrtHostGetDevicePointer:1:507899"}, "-404", "aclrtHostGetDevicePointer", {}),
+    ("910B1", {}, "-405", "host", {"SHMEM_SYMMETRIC_SIZE": "1t"}),  # more than there is to lock
+]
+
+
+@pytest.mark.parametrize("soc, of_one, code, words, of_all", UNHOSTED)
+def test_host_memory_out_of_the_devices_reach_is_an_error_on_all(pes, soc, of_one, code, words, of_all):
+    settings = {"SHMEM_SYMMETRIC_SIZE": "8m", "EXPECTED": code, "WORDS": words, **of_all}
+    all_good(pes(2, "device_pe.py", "unhosted", soc=soc, of_one=of_one, **settings))
+
+
 @pytest.mark.parametrize("n, case", [(1, "onesided"), (1, "collectives"), (4, "streams"), (3, "collectives"), (2, "cycles"), (4, "aborts"), (3, "teams"), (3, "worlds"), (1, "late"), (3, "late")])
 def test_other_numbers_of_pes(pes, n, case):
     all_good(pes(n, "device_pe.py", case, device="none" if case == "late" else "npu:{pe}"))

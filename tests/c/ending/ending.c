@@ -303,6 +303,7 @@ static void linger(uint64_t *s) { usleep((useconds_t)(dice(s) % 3000)); }
 static void team_round(uint64_t parent, uint64_t *s) {
   pthread_t threads[STARTERS];
   atomic_store(&team, new_team(parent));
+  need(gshmem_barrier(parent), "barrier of the parent"); /* all are through with the team's setting up before anybody gives anything up there */
   start(threads);
   linger(s);
   doing = "team_destroy";
@@ -333,7 +334,9 @@ static void world_round(int round, uint64_t *s) {
   pthread_t threads[STARTERS];
   come_up(round);
   uint64_t w = atomic_load(&world), parent = atomic_load(&team);
-  atomic_store(&team, seed & 1 ? new_team(parent) : parent);
+  uint64_t made = new_team(parent);
+  atomic_store(&team, seed & 1 ? made : parent);
+  need(gshmem_barrier(seed & 1 ? parent : made), "barrier of the other team");
   start(threads);
   linger(s);
   aborter = round % n;

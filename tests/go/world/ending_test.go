@@ -141,6 +141,18 @@ func (e *ending) newTeam() error {
 	return e.collective(0, false) // it works whatever became of the one before it
 }
 
+// ready makes a team and chooses the one that is worked on. All have come through the setting up of it when it returns.
+func (e *ending) ready(onWorld bool) error {
+	if err := e.newTeam(); err != nil {
+		return err
+	}
+	other := e.w.WorldTeam()
+	if onWorld {
+		other = e.team.Swap(other)
+	}
+	return barrier(other)
+}
+
 func endings(w *world.World) (*ending, error) {
 	e := &ending{w: w}
 	b, err := alloc(w.WorldTeam(), 1<<20, 0)
@@ -157,7 +169,7 @@ func TestTeamsAreDestroyedUnderOperations(t *testing.T) {
 		}
 		defer e.block.Drop()
 		for round := range 12 {
-			if err := e.newTeam(); err != nil {
+			if err := e.ready(false); err != nil {
 				return fmt.Errorf("round %d: %w", round, err)
 			}
 			stop := e.work()
@@ -209,10 +221,8 @@ func worldEnds(t *testing.T, transport string, n int, aborts bool, round int) {
 					return err
 				}
 				e.block.Drop() // so that finalize unmaps
-				if e.team.Store(w.WorldTeam()); round%2 == 1 {
-					if err := e.newTeam(); err != nil {
-						return err
-					}
+				if err := e.ready(round%2 == 0); err != nil {
+					return err
 				}
 				stop := e.work()
 				time.Sleep(time.Duration(round*(pe+1)) * 300 * time.Microsecond)

@@ -44,6 +44,7 @@ typedef struct face {
   _Atomic uint64_t control; /* world team of its own for allocations: their order is independent of barriers on streams */
   _Atomic uint64_t host_world; /* without a device: a world of its own for the host-side range */
   _Atomic int device; /* 1: device-side memory is a device's, whose addresses the CPU must not follow; low is such an address */
+  atomic_int reached;   /* kernels were asked to reach the host side */
   uint64_t host_team;
   uintptr_t low, host_low;
   uint64_t bytes, host_bytes, local_bytes;

@@ -281,8 +281,17 @@ int aclshmemx_init_attr(aclshmemx_bootstrap_t flags, aclshmemx_init_attr_t *attr
   return ACLSHMEM_SUCCESS;
 }
 
+/* With a device the host side is of the same world, and kernels reach it from its first use on. Where they cannot, all PEs find so together: it is
+   host memory all the same, and the log says what it lacks. */
+static void reach_host(face *f) {
+  if (atomic_exchange(&f->reached, 1)) return;
+  if (gshmem_device_reach_host(face_world(f), f->control_ns))
+    face_log(FACE_WARN, "HOST_SIDE memory is for the host and its transfers only; kernels do not reach it: %s", gshmem_last_error());
+}
+
 /* PE 0's unique id by a broadcast in the first world, then a second world for the host-side range. */
 int face_host_open(face *f) {
+  if (atomic_load(&f->device)) reach_host(f);
   if (atomic_load(&f->host_world) || atomic_load(&f->device)) return GSHMEM_OK;
   struct { int32_t status; uint8_t uid[GSHMEM_UID_BYTES]; } word = {0, {0}}, got;
   if (f->me == 0 && f->n > 1) word.status = gshmem_uid_create(NULL, word.uid);
@@ -313,6 +322,7 @@ static int32_t close_worlds(face *f) {
   int32_t second = gshmem_finalize(world, f->wait_ns);
   atomic_store(&f->host_world, 0);
   atomic_store(&f->device, 0);
+  atomic_store(&f->reached, 0);
   f->host_bytes = f->bytes = 0;
   atomic_store(&f->control, 0);
   atomic_store(&f->world, 0);

@@ -210,7 +210,7 @@ func (d *Device) Close() error {
 	note(d.endStream(d.own, end))
 	d.calls.drop()
 	for h := range heaps {
-		if err := h.closeNow(); err != nil && first == nil {
+		if err := h.End(); err != nil && first == nil {
 			first = err
 		}
 	}

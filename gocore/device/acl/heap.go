@@ -1,23 +1,15 @@
 package acl
 
 import (
-	"sync"
-
 	"goshmem/gocore/device"
-	"goshmem/gocore/memory"
 	"goshmem/gocore/status"
 )
 
 // Heap is the symmetric heap of n PEs, on this device and its peers'.
 type Heap struct {
+	*device.Parts[portion]
 	d    *Device
-	me   int
-	size uint64
 	card card
-
-	mu     sync.Mutex // guards what follows
-	parts  []portion  // of each PE, zero where it is not mapped
-	closed bool
 }
 
 // portion is one PE's memory as it is mapped here.
@@ -35,18 +27,23 @@ func (d *Device) NewHeap(bytes uint64, me, n int) (device.Heap, error) {
 	if err := d.usable(op); err != nil {
 		return nil, err
 	}
-	if bytes == 0 || n <= 0 || me < 0 || me >= n {
-		return nil, status.New(status.InvalidArgument, op, "%d bytes, PE %d of %d", bytes, me, n)
+	h := &Heap{d: d}
+	var err error
+	if h.Parts, err = device.NewParts(bytes, d.page(), me, n, h.endPart); err != nil {
+		return nil, err
 	}
-	h := &Heap{d: d, me: me, size: d.pages(bytes), parts: make([]portion, n)}
-	h.card = d.newCard(me, h.size)
+	h.card = d.newCard(me, h.Size())
 	how, err := h.make()
 	if err != nil {
 		return nil, err
 	}
-	d.places.Add(h.parts[me].at, h.size, place{kind: part})
+	d.places.Add(h.Base(me), h.Size(), place{kind: part})
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.closed {
+		_ = h.End() // the device was closed meanwhile, which is what to report
+		return nil, status.New(status.StaleHandle, op, "device %d is closed", d.id)
+	}
 	d.facts.Sharing = how
 	d.heaps[h] = struct{}{}
 	return h, nil
@@ -56,53 +53,18 @@ func (d *Device) NewHeap(bytes uint64, me, n int) (device.Heap, error) {
 func (h *Heap) make() (string, error) {
 	how := ""
 	for _, w := range h.d.ways() {
-		p, f := h.d.makePortion(w, h.size)
+		p, f := h.d.makePortion(w, h.Size())
 		if f == nil {
-			h.parts[h.me] = p
+			h.Own(p.at, p)
 			h.card.Way, h.card.Shared = w, p.key
 			return w.String() + how, nil
 		}
 		if !f.unsupported() {
-			return "", f.as("device heap", h.me)
+			return "", f.as("device heap", h.Me())
 		}
 		how += "; not " + w.String() + ": " + f.words()
 	}
-	return "", status.At(status.Unsupported, "device heap", h.me, "%s (%s) shares device memory in no way that is known here%s", h.d.facts.Name, h.d.facts.Runtime, how)
-}
-
-// Kind implements [memory.Region].
-func (h *Heap) Kind() memory.Kind { return memory.Device }
-
-// Size implements [memory.Region].
-func (h *Heap) Size() uint64 { return h.size }
-
-// Page implements [memory.Region].
-func (h *Heap) Page() uint64 { return hugePage }
-
-// Bytes is nil: the CPU does not reach device memory.
-func (h *Heap) Bytes() []byte { return nil }
-
-// Commit checks bounds only: the memory is there from the start.
-func (h *Heap) Commit(off, n uint64) error { return h.within("commit", off, n) }
-
-// Decommit checks bounds only: the memory stays, with what is in it.
-func (h *Heap) Decommit(off, n uint64) error { return h.within("decommit", off, n) }
-
-func (h *Heap) within(op string, off, n uint64) error {
-	if off > h.size || n > h.size-off {
-		return status.New(status.NotSymmetric, op, "%d bytes at offset %d of a device heap of %d", n, off, h.size)
-	}
-	return nil
-}
-
-// Base implements [device.Heap].
-func (h *Heap) Base(pe int) uintptr {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if pe < 0 || pe >= len(h.parts) {
-		return 0
-	}
-	return h.parts[pe].at
+	return "", status.At(status.Unsupported, "device heap", h.Me(), "%s (%s) shares device memory in no way that is known here%s", h.d.facts.Name, h.d.facts.Runtime, how)
 }
 
 // Card implements [device.Heap].
@@ -127,49 +89,30 @@ func (h *Heap) Map(pe int, text []byte) error {
 	if err != nil {
 		return err
 	}
-	if c.Size != h.size {
-		return status.At(status.Asymmetric, op, pe, "its heap has %d bytes, here are %d; give all PEs the same SHMEM_DEVICE_SIZE", c.Size, h.size)
+	if c.Size != h.Size() {
+		return status.At(status.Asymmetric, op, pe, "its heap has %d bytes, here are %d; give all PEs the same SHMEM_DEVICE_SIZE", c.Size, h.Size())
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed || pe < 0 || pe >= len(h.parts) || pe == h.me || h.parts[pe].at != 0 {
-		return status.At(status.InvalidArgument, op, pe, "a heap of %d PEs, closed %v; a peer's part is mapped once", len(h.parts), h.closed)
-	}
-	if err := h.d.reach(pe, c, &h.card); err != nil {
-		return err
-	}
-	p, f := h.d.takePortion(c, h.size)
-	if f != nil {
-		return f.as(op, pe)
-	}
-	h.parts[pe] = p
-	kind := part
-	if p.way == byKey {
-		kind = keyed
-	}
-	h.d.places.Add(p.at, h.size, place{kind: kind})
-	return nil
+	return h.Take(pe, func() (uintptr, portion, error) {
+		if err := h.d.reach(pe, c, &h.card); err != nil {
+			return 0, portion{}, err
+		}
+		p, f := h.d.takePortion(c, h.Size())
+		if f != nil {
+			return 0, portion{}, f.as(op, pe)
+		}
+		kind := part
+		if p.way == byKey {
+			kind = keyed
+		}
+		h.d.places.Add(p.at, h.Size(), place{kind: kind})
+		return p.at, p, nil
+	})
 }
 
-// Unmap implements [device.Heap]. Unmapping what is not mapped does nothing.
-func (h *Heap) Unmap(pe int) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if pe < 0 || pe >= len(h.parts) || pe == h.me {
-		return status.At(status.InvalidPE, "unmap device heap", pe, "a peer of %d PEs is wanted", len(h.parts))
-	}
-	return h.endLocked(pe)
-}
-
-// endLocked ends one portion. Needs mu.
-func (h *Heap) endLocked(pe int) error {
-	p := h.parts[pe]
-	if p.at == 0 {
-		return nil
-	}
-	h.parts[pe] = portion{}
-	h.d.places.Remove(p.at)
-	if f := h.d.endPortion(p, pe == h.me); f != nil {
+// endPart gives one part back.
+func (h *Heap) endPart(pe int, at uintptr, p portion) error {
+	h.d.places.Remove(at)
+	if f := h.d.endPortion(p, pe == h.Me()); f != nil {
 		return f.as("unmap device heap", pe)
 	}
 	return nil
@@ -180,27 +123,5 @@ func (h *Heap) Close() error {
 	h.d.mu.Lock()
 	delete(h.d.heaps, h)
 	h.d.mu.Unlock()
-	return h.closeNow()
-}
-
-func (h *Heap) closeNow() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed {
-		return nil
-	}
-	h.closed = true
-	var first error
-	end := func(pe int) {
-		if err := h.endLocked(pe); err != nil && first == nil {
-			first = err
-		}
-	}
-	for pe := range h.parts {
-		if pe != h.me {
-			end(pe)
-		}
-	}
-	end(h.me)
-	return first
+	return h.End()
 }

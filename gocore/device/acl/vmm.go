@@ -10,12 +10,17 @@ type mapped struct {
 // hugePage is what the size of mapped memory is rounded to where the runtime does not say more.
 const hugePage = 2 << 20
 
-// pages rounds a size up to the granularity of mapped memory.
-func (d *Device) pages(bytes uint64) uint64 {
-	unit := uint64(hugePage)
-	if g, f := d.b.granularity(d.id); f == nil && g > unit {
-		unit = g
+// page is the granularity of mapped memory.
+func (d *Device) page() uint64 {
+	if g, f := d.b.granularity(d.id); f == nil && g > hugePage {
+		return g
 	}
+	return hugePage
+}
+
+// pages rounds a size up to it.
+func (d *Device) pages(bytes uint64) uint64 {
+	unit := d.page()
 	return (bytes + unit - 1) / unit * unit
 }
 

@@ -249,7 +249,7 @@ func (d *Device) Close() error {
 		<-s.exited
 	}
 	for h := range heaps {
-		_ = h.closeNow() // unmapping what was mapped here cannot fail
+		_ = h.End() // unmapping what was mapped here cannot fail
 	}
 	var rest []mapping
 	d.places.Each(func(_ uintptr, _ uint64, p place) {

@@ -68,6 +68,7 @@ const (
 )
 
 func (a *assembling) open(timeout int64) error {
+	a.w.device().judged()
 	a.until = a.w.world.clock(timeout)
 	a.mark.first(&a.w.marks)
 	return a.bid()

@@ -192,6 +192,7 @@ const (
 )
 
 func (s *splitting) first() []byte {
+	s.t.w.device().judged()
 	say := make([]byte, sayBytes)
 	for i, v := range s.asked {
 		binary.LittleEndian.PutUint64(say[8*i:], uint64(v))

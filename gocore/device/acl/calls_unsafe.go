@@ -41,6 +41,27 @@ func done(call string, e *C.gacl_error) *failure {
 	return f
 }
 
+// asked makes a call and words its failure.
+func asked(call string, f func(e *C.gacl_error)) *failure {
+	var e C.gacl_error
+	f(&e)
+	return done(call, &e)
+}
+
+// given is a call that gives an address or a handle, 0 when it fails.
+func given(call string, f func(e *C.gacl_error, out *unsafe.Pointer)) (uintptr, *failure) {
+	var out unsafe.Pointer
+	failed := asked(call, func(e *C.gacl_error) { f(e, &out) })
+	return uintptr(out), failed
+}
+
+// number is a call that gives one.
+func number[T ~int32 | ~uint32 | ~int64 | ~uint64](call string, f func(e *C.gacl_error, out *T)) (T, *failure) {
+	var out T
+	failed := asked(call, func(e *C.gacl_error) { f(e, &out) })
+	return out, failed
+}
+
 // open opens a library; already takes it only when the process has it. The text says why it could not.
 func open(path string, already bool) (unsafe.Pointer, string) {
 	name := C.CString(path)
@@ -96,106 +117,83 @@ func (b *binding) socName() string {
 }
 
 func (b *binding) init() *failure {
-	var e C.gacl_error
-	C.gacl_aclInit(b.c, &e, nil)
-	return done("aclInit", &e)
+	return asked("aclInit", func(e *C.gacl_error) { C.gacl_aclInit(b.c, e, nil) })
 }
 
 func (b *binding) interfaceVersion() (v [3]int32, f *failure) {
-	var e C.gacl_error
 	var major, minor, patch C.int32_t
-	C.gacl_aclrtGetVersion(b.c, &e, &major, &minor, &patch)
-	return [3]int32{int32(major), int32(minor), int32(patch)}, done("aclrtGetVersion", &e)
+	f = asked("aclrtGetVersion", func(e *C.gacl_error) { C.gacl_aclrtGetVersion(b.c, e, &major, &minor, &patch) })
+	return [3]int32{int32(major), int32(minor), int32(patch)}, f
 }
 
 func (b *binding) packageVersion(name string) (string, *failure) {
-	var e C.gacl_error
 	text, out := C.CString(name), (*C.char)(C.calloc(1, 512))
 	defer C.free(unsafe.Pointer(text))
 	defer C.free(unsafe.Pointer(out))
-	C.gacl_aclsysGetVersionStr(b.c, &e, text, out)
-	return C.GoString(out), done("aclsysGetVersionStr", &e)
+	f := asked("aclsysGetVersionStr", func(e *C.gacl_error) { C.gacl_aclsysGetVersionStr(b.c, e, text, out) })
+	return C.GoString(out), f
 }
 
 func (b *binding) setDevice(id int) *failure {
-	var e C.gacl_error
-	C.gacl_aclrtSetDevice(b.c, &e, C.int32_t(id))
-	return done("aclrtSetDevice", &e)
+	return asked("aclrtSetDevice", func(e *C.gacl_error) { C.gacl_aclrtSetDevice(b.c, e, C.int32_t(id)) })
 }
 
 func (b *binding) resetDevice(id int) *failure {
-	var e C.gacl_error
-	C.gacl_aclrtResetDevice(b.c, &e, C.int32_t(id))
-	return done("aclrtResetDevice", &e)
+	return asked("aclrtResetDevice", func(e *C.gacl_error) { C.gacl_aclrtResetDevice(b.c, e, C.int32_t(id)) })
 }
 
 func (b *binding) getDevice() (int, *failure) {
-	var e C.gacl_error
-	var id C.int32_t
-	C.gacl_aclrtGetDevice(b.c, &e, &id)
-	return int(id), done("aclrtGetDevice", &e)
+	n, f := number("aclrtGetDevice", func(e *C.gacl_error, out *C.int32_t) { C.gacl_aclrtGetDevice(b.c, e, out) })
+	return int(n), f
 }
 
 func (b *binding) deviceCount() (int, *failure) {
-	var e C.gacl_error
-	var n C.uint32_t
-	C.gacl_aclrtGetDeviceCount(b.c, &e, &n)
-	return int(n), done("aclrtGetDeviceCount", &e)
+	n, f := number("aclrtGetDeviceCount", func(e *C.gacl_error, out *C.uint32_t) { C.gacl_aclrtGetDeviceCount(b.c, e, out) })
+	return int(n), f
 }
 
 func (b *binding) vectorCores(id int) (int, *failure) {
-	var e C.gacl_error
-	var n C.int64_t
-	C.gacl_aclrtGetDeviceInfo(b.c, &e, C.uint32_t(id), C.GACL_VECTOR_CORES, &n)
-	return int(n), done("aclrtGetDeviceInfo", &e)
+	n, f := number("aclrtGetDeviceInfo", func(e *C.gacl_error, out *C.int64_t) {
+		C.gacl_aclrtGetDeviceInfo(b.c, e, C.uint32_t(id), C.GACL_VECTOR_CORES, out)
+	})
+	return int(n), f
 }
 
 // context is the current one of this thread.
 func (b *binding) context() (uintptr, *failure) {
-	var e C.gacl_error
-	var c unsafe.Pointer
-	C.gacl_aclrtGetCurrentContext(b.c, &e, &c)
-	return uintptr(c), done("aclrtGetCurrentContext", &e)
+	return given("aclrtGetCurrentContext", func(e *C.gacl_error, out *unsafe.Pointer) { C.gacl_aclrtGetCurrentContext(b.c, e, out) })
 }
 
 func (b *binding) setContext(c uintptr) *failure {
-	var e C.gacl_error
-	C.gacl_aclrtSetCurrentContext(b.c, &e, pointerTo(c))
-	return done("aclrtSetCurrentContext", &e)
+	return asked("aclrtSetCurrentContext", func(e *C.gacl_error) { C.gacl_aclrtSetCurrentContext(b.c, e, pointerTo(c)) })
 }
 
 // use makes every later call run in a context, on whatever thread.
 func (b *binding) use(c uintptr) { b.c.context = pointerTo(c) }
 
 func (b *binding) canAccessPeer(id, peer int) (bool, *failure) {
-	var e C.gacl_error
-	var can C.int32_t
-	C.gacl_aclrtDeviceCanAccessPeer(b.c, &e, &can, C.int32_t(id), C.int32_t(peer))
-	return can != 0, done("aclrtDeviceCanAccessPeer", &e)
+	n, f := number("aclrtDeviceCanAccessPeer", func(e *C.gacl_error, out *C.int32_t) {
+		C.gacl_aclrtDeviceCanAccessPeer(b.c, e, out, C.int32_t(id), C.int32_t(peer))
+	})
+	return n != 0, f
 }
 
 func (b *binding) enablePeerAccess(peer int) *failure {
-	var e C.gacl_error
-	C.gacl_aclrtDeviceEnablePeerAccess(b.c, &e, C.int32_t(peer), 0)
-	return done("aclrtDeviceEnablePeerAccess", &e)
+	return asked("aclrtDeviceEnablePeerAccess", func(e *C.gacl_error) { C.gacl_aclrtDeviceEnablePeerAccess(b.c, e, C.int32_t(peer), 0) })
 }
 
 // bareTgid is the process id that lists of processes want: the host's, also inside a container.
 func (b *binding) bareTgid() (int32, *failure) {
-	var e C.gacl_error
-	var pid C.int32_t
-	C.gacl_aclrtDeviceGetBareTgid(b.c, &e, &pid)
-	return int32(pid), done("aclrtDeviceGetBareTgid", &e)
+	n, f := number("aclrtDeviceGetBareTgid", func(e *C.gacl_error, out *C.int32_t) { C.gacl_aclrtDeviceGetBareTgid(b.c, e, out) })
+	return int32(n), f
 }
 
 // physical is the number of a device on its server, whatever this process sees of it.
 func (b *binding) physical(id int) (int, *failure) {
-	var e C.gacl_error
-	var logic, physical C.int32_t
-	C.gacl_aclrtGetLogicDevIdByUserDevId(b.c, &e, C.int32_t(id), &logic)
-	if f := done("aclrtGetLogicDevIdByUserDevId", &e); f != nil {
+	logic, f := number("aclrtGetLogicDevIdByUserDevId", func(e *C.gacl_error, out *C.int32_t) { C.gacl_aclrtGetLogicDevIdByUserDevId(b.c, e, C.int32_t(id), out) })
+	if f != nil {
 		return 0, f
 	}
-	C.gacl_aclrtGetPhyDevIdByLogicDevId(b.c, &e, logic, &physical)
-	return int(physical), done("aclrtGetPhyDevIdByLogicDevId", &e)
+	n, f := number("aclrtGetPhyDevIdByLogicDevId", func(e *C.gacl_error, out *C.int32_t) { C.gacl_aclrtGetPhyDevIdByLogicDevId(b.c, e, logic, out) })
+	return int(n), f
 }

@@ -21,27 +21,21 @@ import "C"
 import "unsafe"
 
 func (b *binding) loadBinary(path string) (uintptr, *failure) {
-	var e C.gacl_error
-	var out unsafe.Pointer
 	text := C.CString(path)
 	defer C.free(unsafe.Pointer(text))
-	C.gacl_aclrtBinaryLoadFromFile(b.c, &e, text, nil, &out)
-	return uintptr(out), done("aclrtBinaryLoadFromFile", &e)
+	return given("aclrtBinaryLoadFromFile", func(e *C.gacl_error, out *unsafe.Pointer) { C.gacl_aclrtBinaryLoadFromFile(b.c, e, text, nil, out) })
 }
 
 func (b *binding) unloadBinary(binary uintptr) *failure {
-	var e C.gacl_error
-	C.gacl_aclrtBinaryUnLoad(b.c, &e, pointerTo(binary))
-	return done("aclrtBinaryUnLoad", &e)
+	return asked("aclrtBinaryUnLoad", func(e *C.gacl_error) { C.gacl_aclrtBinaryUnLoad(b.c, e, pointerTo(binary)) })
 }
 
 func (b *binding) function(binary uintptr, name string) (uintptr, *failure) {
-	var e C.gacl_error
-	var out unsafe.Pointer
 	text := C.CString(name)
 	defer C.free(unsafe.Pointer(text))
-	C.gacl_aclrtBinaryGetFunction(b.c, &e, pointerTo(binary), text, &out)
-	return uintptr(out), done("aclrtBinaryGetFunction", &e)
+	return given("aclrtBinaryGetFunction", func(e *C.gacl_error, out *unsafe.Pointer) {
+		C.gacl_aclrtBinaryGetFunction(b.c, e, pointerTo(binary), text, out)
+	})
 }
 
 func batchFlag(batch bool) C.int {
@@ -83,11 +77,11 @@ func (b *binding) launchListed(f uintptr, blocks int, stream uintptr, batch bool
 
 // launchEntry starts a kernel through the gshmem_launch of a library of kernels.
 func (b *binding) launchEntry(launch uintptr, name string, blocks int, stream uintptr, args []uint64) *failure {
-	var e C.gacl_error
 	text := C.CString(name)
 	defer C.free(unsafe.Pointer(text))
-	C.gacl_launch(b.c, &e, pointerTo(launch), text, C.uint32_t(blocks), unsafe.Pointer(unsafe.SliceData(args)), C.size_t(len(args)*8), pointerTo(stream))
-	return done("gshmem_launch", &e)
+	return asked("gshmem_launch", func(e *C.gacl_error) {
+		C.gacl_launch(b.c, e, pointerTo(launch), text, C.uint32_t(blocks), unsafe.Pointer(unsafe.SliceData(args)), C.size_t(len(args)*8), pointerTo(stream))
+	})
 }
 
 // startsTogether asks a library of kernels whether all blocks of its launches start together.

@@ -18,48 +18,36 @@ import (
 )
 
 func (b *binding) createStream() (uintptr, *failure) {
-	var e C.gacl_error
-	var s unsafe.Pointer
-	C.gacl_aclrtCreateStream(b.c, &e, &s)
-	return uintptr(s), done("aclrtCreateStream", &e)
+	return given("aclrtCreateStream", func(e *C.gacl_error, out *unsafe.Pointer) { C.gacl_aclrtCreateStream(b.c, e, out) })
 }
 
 func (b *binding) destroyStream(s uintptr) *failure {
-	var e C.gacl_error
-	C.gacl_aclrtDestroyStreamForce(b.c, &e, pointerTo(s))
-	return done("aclrtDestroyStreamForce", &e)
+	return asked("aclrtDestroyStreamForce", func(e *C.gacl_error) { C.gacl_aclrtDestroyStreamForce(b.c, e, pointerTo(s)) })
 }
 
 // synchronize waits for a stream for at most so many milliseconds.
 func (b *binding) synchronize(s uintptr, milliseconds int) *failure {
-	var e C.gacl_error
-	C.gacl_aclrtSynchronizeStreamWithTimeout(b.c, &e, pointerTo(s), C.int32_t(milliseconds))
-	return done("aclrtSynchronizeStreamWithTimeout", &e)
+	return asked("aclrtSynchronizeStreamWithTimeout", func(e *C.gacl_error) {
+		C.gacl_aclrtSynchronizeStreamWithTimeout(b.c, e, pointerTo(s), C.int32_t(milliseconds))
+	})
 }
 
 func (b *binding) createEvent() (uintptr, *failure) {
-	var e C.gacl_error
-	var v unsafe.Pointer
-	C.gacl_aclrtCreateEventWithFlag(b.c, &e, &v, C.GACL_EVENT_SYNC)
-	return uintptr(v), done("aclrtCreateEventWithFlag", &e)
+	return given("aclrtCreateEventWithFlag", func(e *C.gacl_error, out *unsafe.Pointer) {
+		C.gacl_aclrtCreateEventWithFlag(b.c, e, out, C.GACL_EVENT_SYNC)
+	})
 }
 
 func (b *binding) destroyEvent(v uintptr) *failure {
-	var e C.gacl_error
-	C.gacl_aclrtDestroyEvent(b.c, &e, pointerTo(v))
-	return done("aclrtDestroyEvent", &e)
+	return asked("aclrtDestroyEvent", func(e *C.gacl_error) { C.gacl_aclrtDestroyEvent(b.c, e, pointerTo(v)) })
 }
 
 func (b *binding) record(v, s uintptr) *failure {
-	var e C.gacl_error
-	C.gacl_aclrtRecordEvent(b.c, &e, pointerTo(v), pointerTo(s))
-	return done("aclrtRecordEvent", &e)
+	return asked("aclrtRecordEvent", func(e *C.gacl_error) { C.gacl_aclrtRecordEvent(b.c, e, pointerTo(v), pointerTo(s)) })
 }
 
 func (b *binding) streamWait(s, v uintptr) *failure {
-	var e C.gacl_error
-	C.gacl_aclrtStreamWaitEvent(b.c, &e, pointerTo(s), pointerTo(v))
-	return done("aclrtStreamWaitEvent", &e)
+	return asked("aclrtStreamWaitEvent", func(e *C.gacl_error) { C.gacl_aclrtStreamWaitEvent(b.c, e, pointerTo(s), pointerTo(v)) })
 }
 
 // reached says whether an event has come to pass; a failure of the question counts as yes, so that nobody asks for ever.
@@ -72,9 +60,7 @@ func (b *binding) reached(v uintptr) bool {
 
 // call queues a host function; handle holds a *hostCall.
 func (b *binding) call(s uintptr, handle cgo.Handle) *failure {
-	var e C.gacl_error
-	C.gacl_call(b.c, &e, pointerTo(s), C.uintptr_t(handle))
-	return done("aclrtLaunchHostFunc", &e)
+	return asked("aclrtLaunchHostFunc", func(e *C.gacl_error) { C.gacl_call(b.c, e, pointerTo(s), C.uintptr_t(handle)) })
 }
 
 // gacl_called runs on a thread of the runtime, when the stream has come to a host function.

@@ -190,7 +190,9 @@ func (b *binding) bareTgid() (int32, *failure) {
 
 // physical is the number of a device on its server, whatever this process sees of it.
 func (b *binding) physical(id int) (int, *failure) {
-	logic, f := number("aclrtGetLogicDevIdByUserDevId", func(e *C.gacl_error, out *C.int32_t) { C.gacl_aclrtGetLogicDevIdByUserDevId(b.c, e, C.int32_t(id), out) })
+	logic, f := number("aclrtGetLogicDevIdByUserDevId", func(e *C.gacl_error, out *C.int32_t) {
+		C.gacl_aclrtGetLogicDevIdByUserDevId(b.c, e, C.int32_t(id), out)
+	})
 	if f != nil {
 		return 0, f
 	}

@@ -8,6 +8,7 @@ needed on this side. Streams beside the current one are the program's to order, 
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 from typing import Any, Callable, Optional, Set
 
@@ -24,6 +25,7 @@ class Device:
     def __init__(self, handle: int, facts: Any) -> None:
         """Made when the world is up, from what gshmem_info says of the device."""
         self.handle = handle
+        self._pid = os.getpid()
         self.index = int(facts["id"])
         self.kernels = bool(self._state())
         self.heap_bytes = self.scratch_bytes = 0  # of the symmetric heap, and what a process group may take of it
@@ -35,7 +37,7 @@ class Device:
 
     def stream(self) -> int:
         """The current stream of torch_npu with all that was called before on it; 0, the library's own, without torch_npu."""
-        if "torch_npu" not in sys.modules:
+        if "torch_npu" not in sys.modules or os.getpid() != self._pid:  # a forked child: torch would fail before our own words
             return 0
         return int(sys.modules["torch"].npu.current_stream(self.index).npu_stream)  # reading it empties torch_npu's queue
 
@@ -55,7 +57,7 @@ class Device:
 
     def synchronize(self) -> None:
         """Waits for everything on the device, before memory that it may use changes hands. Blocks."""
-        if "torch_npu" in sys.modules:
+        if "torch_npu" in sys.modules and os.getpid() == self._pid:
             sys.modules["torch"].npu.synchronize(self.index)
 
     def is_symmetric(self, address: Any) -> bool:

@@ -36,14 +36,14 @@ def _device_of(world: Any) -> Any:
     return world.device
 
 
-def _on_device(device: Any) -> bool:
-    """Whether a device argument means the world's npu; None and "cpu" mean host memory."""
+def _on_device(device: Any, team: Optional[Team]) -> bool:
+    """Whether a device argument means the npu of the team's world; None and "cpu" mean host memory."""
     kind, _, number = str(device).partition(":")
     if device is None or kind == "cpu":
         return False
     if kind != "npu":
         raise UnsupportedError(f"symmetric memory is on the cpu or on an npu, not on {device}")
-    index = _device_of(resolve(None).world).index
+    index = _device_of(resolve(team).world).index
     if number and int(number) != index:
         raise InvalidArgumentError(f"device is {device} and this PE's symmetric heap is on npu:{index}; a world has one device on each PE")
     return True
@@ -146,7 +146,7 @@ def _new(shape: Any, kind: Any, requires_grad: bool, align: int, team: Optional[
     chosen = kind if kind is not None else torch.get_default_dtype()
     tensors.check_dtype(chosen)
     extents = tensors.as_shape(shape)
-    block = allocate(tensors.nbytes_of(extents, chosen), align, True, team, timeout, _on_device(device))
+    block = allocate(tensors.nbytes_of(extents, chosen), align, True, team, timeout, _on_device(device, team))
     made: "Tensor" = tensors.make(block, block.address, extents, chosen)
     return made.requires_grad_() if requires_grad else made
 

@@ -11,11 +11,14 @@ EMULATOR = os.environ.get("ACLEMU_BUILD") or os.path.join(ROOT, "build", "acl_em
 
 
 def environment(heap: str = "64M") -> Dict[str, str]:
-    """What a process needs so that its worlds have a device; nothing for the CPU. A launcher gives each its LOCAL_RANK, which chooses the device."""
+    """What a process needs so that its worlds have a device; nothing for the CPU.
+
+    A launcher gives each its LOCAL_RANK, which chooses the device. torch_npu is loaded where a program asks for it.
+    """
     if not ON_DEVICE:
         return {}
     kept = {k: os.environ[k] for k in ("SHMEM_TEST_DEVICE", "SHMEM_KERNELS") if k in os.environ}
-    return {**kept, "SHMEM_DEVICE": "npu", "SHMEM_DEVICE_SIZE": heap, "LD_LIBRARY_PATH": EMULATOR, "ACLEMU_DEVICES": "8"}
+    return {**kept, "SHMEM_DEVICE": "npu", "SHMEM_DEVICE_SIZE": heap, "LD_LIBRARY_PATH": EMULATOR, "ACLEMU_DEVICES": "8", "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
 
 
 def compiled() -> List[str]:

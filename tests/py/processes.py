@@ -22,7 +22,7 @@ def up(**more):
     more.setdefault("timeout", 30)
     return shmem.init(ME, N, path=os.path.join(FOLDER, "meet"), heap="64M", **more)
 def touch(name): open(os.path.join(FOLDER, name), "w").close()
-def until(name, limit=20):
+def until(name, limit=90):
     end = time.monotonic() + limit
     while not os.path.exists(os.path.join(FOLDER, name)):
         assert time.monotonic() < end, f"waited for {name}"
@@ -59,7 +59,7 @@ class Script:
             command = [sys.executable, "-c", source]
             self.processes.append(subprocess.Popen(command, env=mine, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL))
 
-    def wait(self, timeout: float = 40) -> List[Ended]:
+    def wait(self, timeout: float = 120) -> List[Ended]:
         """Waits for all; a late one has its stacks dumped and fails the test."""
         deadline = time.monotonic() + timeout
         ended = []
@@ -70,12 +70,13 @@ class Script:
                 process.send_signal(signal.SIGUSR1)
                 time.sleep(0.5)
                 self.close()
-                out, err = process.communicate()
-                raise AssertionError(f"PE {me} was not done after {timeout} s:\n{out}\n{err}") from None
+                said = "\n".join(f"PE {pe}: {p.communicate()}" for pe, p in enumerate(self.processes) if pe >= me)
+                said += "".join(f"\nPE {pe} ended with {e.code}:\n{e.out}\n{e.err}" for pe, e in enumerate(ended))
+                raise AssertionError(f"PE {me} was not done after {timeout} s:\n{said}") from None
             ended.append(Ended(process.returncode, out, err))
         return ended
 
-    def good(self, timeout: float = 40) -> List[Ended]:
+    def good(self, timeout: float = 120) -> List[Ended]:
         """Waits, and fails the test when any process failed."""
         ended = self.wait(timeout)
         for me, e in enumerate(ended):

@@ -21,7 +21,7 @@ def test_a_killed_pe_is_found(tmp_path, what):
     os._exit(0)
     """
     with job(3, body, tmp_path) as script:
-        assert [e.code for e in script.wait(30)] == [0, -9, 0]
+        assert [e.code for e in script.wait()] == [0, -9, 0]
 
 
 def test_a_wait_has_a_limit(tmp_path):
@@ -39,7 +39,7 @@ def test_a_wait_has_a_limit(tmp_path):
     assert shmem.aclshmem_finalize() == 0
     """
     with job(1, body, tmp_path, SHMEM_TIMEOUT="1") as script:
-        script.good(30)
+        script.good()
 
 
 def test_a_forked_child_is_harmless(tmp_path):
@@ -61,7 +61,7 @@ def test_a_forked_child_is_harmless(tmp_path):
     assert shmem.aclshmem_finalize() == 0
     """
     with job(2, body, tmp_path) as script:
-        script.good(30)
+        script.good()
 
 
 def test_nothing_grows(tmp_path):
@@ -84,7 +84,7 @@ def test_nothing_grows(tmp_path):
     assert max(fds[6:]) <= max(fds[1:5]) and max(tasks[6:]) <= max(tasks[1:5]) + 2 and max(maps[6:]) <= max(maps[1:5]) + 40, seen
     """
     with job(2, body, tmp_path) as script:
-        script.good(90)
+        script.good()
 
 
 def test_where_a_unique_id_listens(tmp_path):
@@ -117,7 +117,7 @@ def test_where_a_unique_id_listens(tmp_path):
     assert shmem.aclshmem_finalize() == 0
     """
     with job(1, body, tmp_path) as script:
-        script.good(30)
+        script.good()
 
 
 def test_log_goes_where_it_is_told(tmp_path):
@@ -127,10 +127,10 @@ def test_log_goes_where_it_is_told(tmp_path):
     folder = tmp_path / "logs"
     folder.mkdir(mode=0o700)
     with job(1, body, tmp_path, SHMEM_LOG_PATH=str(folder)) as script:
-        (ended,) = script.good(30)
+        (ended,) = script.good()
     (file,) = folder.iterdir()
     assert "set_log_level: 9" in file.read_text() and "set_log_level" not in ended.err
     with job(1, body, tmp_path, SHMEM_LOG_TO_STDOUT="1") as script:
-        assert "set_log_level: 9" in script.good(30)[0].out
+        assert "set_log_level: 9" in script.good()[0].out
     with job(1, body, tmp_path, SHMEM_LOG_LEVEL="FATAL") as script:
-        assert "set_log_level" not in script.good(30)[0].err
+        assert "set_log_level" not in script.good()[0].err

@@ -236,7 +236,7 @@ def test_every_binding(tmp_path):
     assert shmem.aclshmem_finalize() == 0
     """
     with job(2, body, tmp_path) as script:
-        script.good(60)
+        script.good()
 
 
 def test_keys_logger_and_exit(tmp_path):
@@ -258,7 +258,7 @@ def test_keys_logger_and_exit(tmp_path):
     time.sleep(20)
     """
     with job(2, body, tmp_path) as script:
-        assert [e.code for e in script.wait(20)] == [17, 17]
+        assert [e.code for e in script.wait()] == [17, 17]
 
 
 def test_a_wrong_key_does_not_get_in(tmp_path):
@@ -270,7 +270,7 @@ def test_a_wrong_key_does_not_get_in(tmp_path):
     assert shmem.aclshmem_init(attributes) < 0
     """
     with job(2, body, tmp_path) as script:
-        script.good(30)
+        script.good()
 
 
 def test_control_c_ends_a_wait(tmp_path):
@@ -285,7 +285,7 @@ def test_control_c_ends_a_wait(tmp_path):
     os._exit(0)
     """
     with job(1, body, tmp_path) as script:
-        script.good(30)
+        script.good()
 
 
 def test_tensors(tmp_path):
@@ -319,7 +319,7 @@ def test_tensors(tmp_path):
     assert shmem.aclshmem_finalize() == 0
     """
     with job(2, body, tmp_path) as script:
-        script.good(60)
+        script.good()
 
 
 def test_both_faces_in_one_process(tmp_path):
@@ -334,7 +334,7 @@ def test_both_faces_in_one_process(tmp_path):
     assert shmem.aclshmem_finalize() == 0
     """
     with job(2, body, tmp_path) as script:
-        script.good(60)
+        script.good()
 
 
 NAMES = (

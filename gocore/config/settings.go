@@ -49,6 +49,7 @@ func Settings() []Setting {
 		{Name: "SHMEM_DEVICE", Type: Text, Default: "none", Help: "Accelerator of each PE, the same on all: none, npu (an Ascend NPU through CANN; npu:2 names one, else the device set on the calling thread, else LOCAL_RANK), auto (npu when every PE has one, else none), host (host memory posing as a device, for tests)."},
 		{Name: "SHMEM_DEVICE_SIZE", Type: Bytes, Default: "1g", Min: 0, Max: 1 << 54, Help: "Size of each PE's symmetric heap on its device, rounded up to what the device allocates. Device memory is used when the heap is made."},
 		{Name: "SHMEM_DEVICE_SCRATCH", Type: Bytes, Default: "32m", Min: 0, Max: 1 << 40, Help: "Device memory of each process group, at most a 16th of SHMEM_DEVICE_SIZE, through which kernels serve npu tensors that are not symmetric. Larger tensors go in pieces. 0: such tensors go through host memory. The smallest of the members' counts."},
+		{Name: "SHMEM_DEVICE_HOST", Type: Choice, Default: "no", Choices: []string{"no", "yes"}, Help: "Whether kernels and the copies of streams reach the symmetric host memory too, of every PE that has it mapped. All SHMEM_SYMMETRIC_SIZE bytes of it are then there and locked. For the device of init; gshmem_device_reach_host does the same in a running world. The same on all PEs."},
 		{Name: "SHMEM_KERNELS", Type: Text, Help: "Library of device kernels, or the folder that holds it. Empty: beside libshmem.so."},
 		{Name: "SHMEM_ACL_LIBRARY", Type: Text, Help: "Path of libascendcl.so. Empty: the one already loaded, else where the loader finds it."},
 		{Name: "SHMEM_CROWDED", Type: Choice, Default: "auto", Choices: []string{"auto", "yes", "no"}, Help: "Whether waiting gives up the processor at once. auto: when a host has more PEs than cores they may use."},
@@ -74,6 +75,7 @@ type Config struct {
 	Device        string
 	DeviceSize    uint64
 	DeviceScratch uint64
+	DeviceHost    string
 	Kernels       string
 	ACLLibrary    string
 	Crowded       string
@@ -118,6 +120,8 @@ func (c *Config) assign(name string, v value) {
 		c.DeviceSize = uint64(v.n)
 	case "SHMEM_DEVICE_SCRATCH":
 		c.DeviceScratch = uint64(v.n)
+	case "SHMEM_DEVICE_HOST":
+		c.DeviceHost = v.s
 	case "SHMEM_KERNELS":
 		c.Kernels = v.s
 	case "SHMEM_ACL_LIBRARY":

@@ -18,6 +18,7 @@ type hello struct {
 	Kind    string `json:"kind"`
 	Auto    bool   `json:"auto"`
 	Bytes   uint64 `json:"bytes"`
+	Host    string `json:"host"` // SHMEM_DEVICE_HOST
 	Card    []byte `json:"card,omitempty"`
 	Trouble string `json:"trouble,omitempty"`
 	Code    int32  `json:"code,omitempty"`
@@ -59,7 +60,7 @@ type opening struct {
 }
 
 func (o *opening) first() []byte {
-	h := hello{Kind: o.spec.kind, Auto: o.spec.auto, Bytes: o.bytes}
+	h := hello{Kind: o.spec.kind, Auto: o.spec.auto, Bytes: o.bytes, Host: o.w.cfg.DeviceHost}
 	if o.x, h.Absent, o.own = o.w.openAccelerator(o.spec, o.at, o.bytes); o.own != nil {
 		h.Trouble, h.Code = o.own.Error(), int32(status.Of(o.own))
 	} else {
@@ -164,6 +165,9 @@ func sameWish(all []hello) error {
 			return status.At(status.Mismatch, "device_open", pe, "it asks for device %s with a heap of %d bytes, PE 0 for %s with %d; give every PE the same SHMEM_DEVICE and SHMEM_DEVICE_SIZE",
 				h.wish(), h.Bytes, all[0].wish(), all[0].Bytes)
 		}
+		if h.Host != all[0].Host {
+			return status.At(status.Mismatch, "device_open", pe, "its SHMEM_DEVICE_HOST is %s, PE 0's %s; give every PE the same", h.Host, all[0].Host)
+		}
 	}
 	return nil
 }
@@ -175,14 +179,25 @@ func (h hello) wish() string {
 	return h.Kind
 }
 
-// openWithWorld is OpenDevice as the last step of coming up. ctx can call it off.
+// openWithWorld is OpenDevice, and ReachHost where that is wanted, as the last steps of coming up. ctx can call them off.
 func (w *World) openWithWorld(ctx context.Context, at *acl.Place) error {
 	r, err := w.OpenDevice(w.cfg.Device, at, 0, -1, 0)
-	if err != nil {
+	if err == nil {
+		err = awaited(ctx, r)
+	}
+	if err != nil || w.device() == nil || w.cfg.DeviceHost != "yes" {
 		return err
 	}
+	if r, err = w.ReachHost(-1, 0); err != nil {
+		return err
+	}
+	return awaited(ctx, r)
+}
+
+// awaited waits for a request, unless ctx ends before.
+func awaited(ctx context.Context, r *Request) error {
 	for {
-		if ended, err := r.Wait(50 * time.Millisecond); ended {
+		if done, err := r.Wait(50 * time.Millisecond); done {
 			return err
 		}
 		if ctx.Err() != nil {

@@ -51,6 +51,9 @@ type infoDevice struct {
 	Heap   *infoHeap     `json:"heap,omitempty"`
 	Far    []string      `json:"not_mapped,omitempty"` // peers whose device memory is out of reach, and why
 
+	Host    bool     `json:"reaches_host"`               // kernels reach symmetric host memory
+	HostFar []string `json:"host_not_reached,omitempty"` // peers whose host memory they do not reach then, and why
+
 	Scratch uint64 `json:"group_scratch,omitempty"` // what a process group may take of that heap: SHMEM_DEVICE_SCRATCH in bytes
 }
 
@@ -135,6 +138,14 @@ func (w *World) infoDevice() infoDevice {
 	for pe, why := range x.far {
 		if why != "" {
 			out.Far = append(out.Far, fmt.Sprintf("PE %d: %s", pe, why))
+		}
+	}
+	if h := x.hosted.Load(); h != nil {
+		out.Host = true
+		for pe, why := range h.why {
+			if why != "" {
+				out.HostFar = append(out.HostFar, fmt.Sprintf("PE %d: %s", pe, why))
+			}
 		}
 	}
 	return out

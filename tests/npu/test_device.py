@@ -70,7 +70,7 @@ def test_two_pes_on_every_chip(pes, case, soc):
     all_good(pes(2, "device_pe.py", case, soc=soc))
 
 
-@pytest.mark.parametrize("soc, n, settings", [("910B1", 1, {}), ("910B1", 3, {}), ("910_93", 2, {}), ("950", 2, {"ACLEMU_CANN": "9.1.0"})])
+@pytest.mark.parametrize("soc, n, settings", [("910B1", 1, {}), ("910B1", 3, {}), ("910_93", 2, {"SHMEM_DEVICE_HOST": "yes"}), ("950", 2, {"ACLEMU_CANN": "9.1.0"})])
 def test_host_memory_within_the_devices_reach(pes, soc, n, settings):
     all_good(pes(n, "device_pe.py", "hosted", soc=soc, SHMEM_SYMMETRIC_SIZE="8m", **settings))
 

@@ -160,3 +160,25 @@ func TestReachedHostMemoryIsKeptAndZeroWhenNew(t *testing.T) {
 		return barrier(w.WorldTeam())
 	})
 }
+
+func TestHostMemoryIsReachedFromInitOn(t *testing.T) {
+	t.Setenv("SHMEM_DEVICE_HOST", "yes")
+	for _, n := range []int{1, 3} {
+		shmemtest.Run(t, n, world.Options{Device: "host", DeviceBytes: deviceHeap, HeapBytes: 8 << 20}, func(w *world.World) error {
+			b, err := alloc(w.WorldTeam(), 64, 0)
+			if err != nil {
+				return err
+			}
+			for pe := range w.N() {
+				if _, err := w.DeviceAddress(b.Address(), pe); err != nil {
+					return err
+				}
+			}
+			if !strings.Contains(string(w.Info()), `"reaches_host":true`) && !strings.Contains(string(w.Info()), `"reaches_host": true`) {
+				return fmt.Errorf("info: %s", w.Info())
+			}
+			return barrier(w.WorldTeam())
+		})
+	}
+	shmemtest.Run(t, 2, world.Options{HeapBytes: 8 << 20}, func(w *world.World) error { return barrier(w.WorldTeam()) }) // without a device it is nobody's
+}

@@ -119,6 +119,19 @@ static int32_t disturbed(uint64_t world, const wait_set *s) {
   return rc == GSHMEM_ETIMEOUT ? GSHMEM_OK : rc;
 }
 
+/* A search of host words is made inside the world, so that a finalize of another thread does not take them away meanwhile. */
+static int32_t search_inside(face *f, const view *v, size_t *indices, int only_first, found *out) {
+  hot_world *w;
+  hot_thread *self = NULL;
+  if (!v->there && v->set.n && hot_enter(face_world_of(f, v->set.words), &w, &self)) {
+    int32_t rc = disturbed(face_world_of(f, v->set.words), &v->set);
+    return rc ? rc : errtext_fail(GSHMEM_EFINALIZED, "the world of the words has ended");
+  }
+  *out = search(&v->set, indices, only_first);
+  if (self) hot_leave(self);
+  return GSHMEM_OK;
+}
+
 /* One stretch of waiting inside the world, until something compares. HOT_SLOW: ask what happened. HOT_PENDING: too late. */
 static int32_t wait_stretch(uint64_t world, const wait_set *s, size_t *indices, int only_first, hot_wait *state, found *out) {
   hot_world *w;
@@ -178,10 +191,8 @@ static found find(const char *what, const wait_set *s, size_t *indices, int only
   view v = {0};
   int32_t rc = check_set(f, s);
   if (!rc) rc = view_open(f, s, &v);
-  if (!rc) {
-    r = search(&v.set, indices, only_first);
-    if (wait && r.counted && !r.hits) rc = wait_set_for(f, &v, indices, only_first, &r);
-  }
+  if (!rc) rc = search_inside(f, &v, indices, only_first, &r);
+  if (!rc && wait && r.counted && !r.hits) rc = wait_set_for(f, &v, indices, only_first, &r);
   view_close(&v);
   if (rc) r = (found){0, 0, SIZE_MAX};
   if (rc) face_failed(what, rc);
@@ -202,7 +213,8 @@ static int32_t wait_all_on(face *f, const wait_set *s) {
     view v;
     found r;
     rc = view_open(f, &one, &v);
-    if (!rc && !hit(&v.set, 0)) rc = wait_set_for(f, &v, NULL, 1, &r);
+    if (!rc) rc = search_inside(f, &v, NULL, 1, &r);
+    if (!rc && !r.hits) rc = wait_set_for(f, &v, NULL, 1, &r);
     view_close(&v);
   }
   return rc;
@@ -222,18 +234,14 @@ static int test_all(const char *what, const wait_set *s) {
   face_drain(f);
   int64_t began = prof_begin(f);
   int32_t rc = check_set(f, s);
-  size_t counted = 0, hits = 0;
+  found r = {0, 0, SIZE_MAX};
   view v = {0};
   if (!rc) rc = view_open(f, s, &v);
-  for (size_t i = 0; !rc && i < s->n; i++) {
-    if (s->status && s->status[i]) continue;
-    counted++;
-    hits += (size_t)hit(&v.set, i);
-  }
+  if (!rc) rc = search_inside(f, &v, NULL, 0, &r);
   view_close(&v);
   if (rc) face_failed(what, rc);
   if (began) face_prof_add(PROF_TEST, began);
-  return !rc && counted == hits;
+  return !rc && r.counted == r.hits;
 }
 
 int32_t face_wait_int32(face *f, int32_t *word, int cmp, int32_t value) {

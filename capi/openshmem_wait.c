@@ -2,7 +2,8 @@
  * openshmem_wait.c - waits and tests on one word and on sets of words.
  *
  * A set is an array of words of one width; status[i] != 0 takes word i out. The set forms share one scan; a wait is that
- * scan, again after each turn of waiting (which spins, yields, then sleeps until somebody rings this PE's bell).
+ * scan, again after each turn of waiting (which spins, yields, then sleeps until somebody rings this PE's bell). Both happen inside the
+ * world, so that a finalize of another thread does not take the words away meanwhile.
  */
 #include "openshmem.h"
 
@@ -54,23 +55,6 @@ static void check(word_set *s) {
   osh_check(s->op, gshmem_test(osh.world, s->words + (s->n - 1) * (size_t)s->width, s->width, s->is_signed, s->cmp, 0, &unused));
 }
 
-/* Rests until the words may have changed; ends the job when it was aborted or the world is gone. */
-static void rest(const word_set *s, hot_wait *w) {
-  hot_world *world;
-  hot_thread *self;
-  int32_t rc = hot_enter(osh.world, &world, &self);
-  if (rc == HOT_OK) {
-    rc = hot_wait_spin(world, w, INT64_MAX);
-    hot_leave(self);
-  }
-  if (rc == HOT_OK) return;
-  /* An alarm (somebody died, aborted, left). A poll in Go says whether it ends this wait too. */
-  uint64_t seen;
-  uint64_t never = load(s->words, s->width, s->is_signed) + 1;
-  rc = gshmem_wait_until(osh.world, s->words, s->width, s->is_signed, GSHMEM_CMP_EQ, never, 0, &seen);
-  if (rc != GSHMEM_OK && rc != GSHMEM_ETIMEOUT) osh_fail(s->op, rc);
-}
-
 enum { ALL, ANY, SOME };
 
 static _Atomic size_t answered; /* of the last any form: the next begins behind it, so that no word starves another */
@@ -98,14 +82,35 @@ static size_t look(const word_set *s, int which, size_t *indices, int *done) {
   return which == ALL ? (size_t)*done : holding;
 }
 
+/* An alarm (somebody died, aborted, left). A poll in Go says whether it ends this call too; then the job ends. */
+static void ask(const word_set *s) {
+  uint64_t seen;
+  int32_t rc = gshmem_wait_until(osh.world, s->words, s->width, 0, GSHMEM_CMP_LT, 0, 0, &seen); /* never true, so Go looks around */
+  if (rc != GSHMEM_OK && rc != GSHMEM_ETIMEOUT) osh_fail(s->op, rc);
+}
+
+/* Looks, and unless it is done rests until the words may have changed; w NULL: does not rest. */
+static size_t look_and_rest(const word_set *s, int which, size_t *indices, int *done, hot_wait *w) {
+  hot_world *world;
+  hot_thread *self;
+  size_t answer = 0;
+  *done = 0;
+  int32_t rc = hot_enter(osh.world, &world, &self);
+  if (rc == HOT_OK) {
+    answer = look(s, which, indices, done);
+    if (w && !*done) rc = hot_wait_spin(world, w, INT64_MAX);
+    hot_leave(self);
+  }
+  if (rc != HOT_OK) ask(s);
+  return answer;
+}
+
 static size_t wait_set(const word_set *s, int which, size_t *indices) {
   hot_wait w = {0};
-  int done;
-  size_t answer = look(s, which, indices, &done);
-  while (!done) {
-    rest(s, &w);
-    answer = look(s, which, indices, &done);
-  }
+  int done = 0;
+  size_t answer;
+  do answer = look_and_rest(s, which, indices, &done, &w);
+  while (!done);
   return answer;
 }
 
@@ -126,7 +131,7 @@ static void wait_all(const word_set *s) {
 OSH_SHARED static size_t run(word_set *s, int which, int waits, size_t *indices) {
   int done;
   check(s);
-  if (!waits) return look(s, which, indices, &done);
+  if (!waits) return s->n ? look_and_rest(s, which, indices, &done, NULL) : look(s, which, indices, &done);
   if (which != ALL) return wait_set(s, which, indices);
   wait_all(s);
   return 1;

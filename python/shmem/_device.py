@@ -86,29 +86,26 @@ class DeviceCalls:
 
     def put(self, handle: Any, dst: Any, src: Any, nbytes: int, pe: int) -> int:
         """gshmem_put_on_stream between device memory, else gshmem_put. Blocks: with host memory on a side."""
-        device = self._device
-        if not (device.is_symmetric(dst) and device.holds(src)):
-            device.settle("put")
-            return FAR.put(handle, dst, src, nbytes, pe)
-        stream = device.stream()
-        status: int = library().put_on_stream(handle, dst, src, nbytes, pe, stream or None)
-        device.queued(stream)
-        return status
+        return self._move("put", dst, src, handle, dst, src, nbytes, pe)
 
     put_nbi = put
 
     def get(self, handle: Any, dst: Any, src: Any, nbytes: int, pe: int) -> int:
         """gshmem_get_on_stream between device memory, else gshmem_get. Blocks: with host memory on a side."""
-        device = self._device
-        if not (device.is_symmetric(src) and device.holds(dst)):
-            device.settle("get")
-            return FAR.get(handle, dst, src, nbytes, pe)
-        stream = device.stream()
-        status: int = library().get_on_stream(handle, dst, src, nbytes, pe, stream or None)
-        device.queued(stream)
-        return status
+        return self._move("get", src, dst, handle, dst, src, nbytes, pe)
 
     get_nbi = get
+
+    def _move(self, name: str, symmetric: Any, local: Any, *arguments: Any) -> int:
+        """Either of them: symmetric is the side of the PE, local the other."""
+        device = self._device
+        if not (device.is_symmetric(symmetric) and device.holds(local)):
+            device.settle(name)
+            return int(getattr(FAR, name)(*arguments))
+        stream = device.stream()
+        status = int(getattr(library(), name + "_on_stream")(*arguments, stream or None))
+        device.queued(stream)
+        return status
 
     def __getattr__(self, name: str) -> Callable[..., int]:
         """The other functions, each after the current stream."""

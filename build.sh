@@ -16,7 +16,7 @@ usage: ./build.sh VERB [OPTION...]
        --transport shm|tcp   only this transport (default: both)
        --torch VERSION       the torch section with another torch, in .venv-torch-VERSION (2.6.0 is the oldest we claim)
        --quick               fewer sizes, for a change in progress
-       --long                the npu section on every chip and in 2 and 4 processes (else a short form)
+       --long                the npu section whole: every suite, in 2 and 4 processes, on every chip (else its core and a sample of the day)
   lib [OUT]                builds libshmem.so into python/shmem/lib (or OUT)
   wheel [DIR]              builds the wheel into dist (or DIR)
   kernels [TARGET...]      builds the Ascend C kernels for the CPU model and runs their tests (make targets)

@@ -18,12 +18,14 @@ def killed(pe):
     waiting = pe.stream()
     pe.barrier()
     if pe.me == pe.n - 1:
+        pe.told("waiting", range(pe.n - 1))
         os.kill(os.getpid(), signal.SIGKILL)
-    began = time.monotonic()
     if pe.me == 0:
         pe.call("signal_wait_on_stream", pe.handle, at, 0, 77, waiting)
     else:
         pe.call("barrier_on_stream", pe.team, waiting)
+    pe.tell("waiting")
+    began = time.monotonic()
     words = pe.refused(PEER_DEAD, f"(PE {pe.n - 1})", "stream_wait", pe.handle, waiting, int(30e9))
     assert time.monotonic() - began < 3, words
     pe.refused(PEER_DEAD, f"(PE {pe.n - 1})", "barrier_on_stream", pe.team, waiting)
@@ -59,10 +61,11 @@ def aborts(pe):
     waiting = pe.stream()
     pe.barrier()
     if pe.me == 0:
-        time.sleep(0.2)
+        pe.told("waiting", range(1, pe.n))
         pe.world.abort(3)
         return
     pe.call("signal_wait_on_stream", pe.handle, at, 0, 77, waiting)
+    pe.tell("waiting")
     began = time.monotonic()
     pe.refused(-304, "abort", "stream_wait", pe.handle, waiting, int(30e9))
     assert time.monotonic() - began < 3
@@ -79,10 +82,11 @@ def stalled(pe):
             time.sleep(0.01)
         took = time.monotonic() - began
         words = pe.refused(TIMEOUT, "barrier_on_stream", "device_health", pe.handle)
-        assert 2.0 < took < 2.4, (took, words)
+        assert 2.0 < took < 3.5, (took, words)  # SHMEM_TIMEOUT is 2; the rest is for a slow machine
         pe.refused(TIMEOUT, "must not be used", "stream_wait", pe.handle, waiting, int(5e9))
+        pe.tell("over")
     else:
-        time.sleep(2.5)
+        pe.told("over", [0])
         assert pe.lib.device_health(pe.handle) == OK  # its own device waited for nobody
     pe.call("stream_destroy", pe.handle, waiting)
 

@@ -23,7 +23,7 @@ def pes(emulator, tmp_path):
         pytest.skip(f"no {LIBRARY}: ./build.sh lib makes it")
     running = []
 
-    def run(n, program, *arguments, soc="910B1", limit=90, device="npu:{pe}", of_one={}, **settings):
+    def run(n, program, *arguments, soc="910B1", limit=240, device="npu:{pe}", of_one={}, **settings):
         usual = {"SHMEM_KERNELS": kernel_library(soc), "SHMEM_LIBRARY": LIBRARY, "SHMEM_SIZE": n, "SHMEM_RENDEZVOUS": f"file:{tmp_path}/meet{len(running)}",
                  "SHMEM_SECRET": SECRET, "SHMEM_DEVICE_SIZE": "32m", "SHMEM_SYMMETRIC_SIZE": "64m", "SHMEM_TIMEOUT": 60,
                  "PYTHONPATH": os.pathsep.join([str(ROOT / "python"), str(HERE)])}
@@ -129,7 +129,7 @@ def test_a_device_that_was_reset_before_finalize_ends_without_words(pes, tmp_pat
 @pytest.mark.parametrize("point", ["aclrtMallocPhysical:1:207001", "aclrtReserveMemAddress:1:207018", "aclrtMallocHost:1:207001", "aclrtMemsetAsync:2:507899",
                                    "aclrtMalloc:2:207001", "aclrtCreateStream:1:207008", "aclInit:1:500000"])
 def test_trouble_of_one_pe_while_the_device_comes_up_is_an_error_on_all(pes, point):
-    ends = pes(3, "device_pe.py", "onesided", of_one={"ACLEMU_FAIL": point}, limit=30)
+    ends = pes(3, "device_pe.py", "onesided", of_one={"ACLEMU_FAIL": point})
     for status, words in ends:
         assert status == 1, words
     assert point.split(":")[0] in ends[-1][1], ends[-1][1]
@@ -138,7 +138,7 @@ def test_trouble_of_one_pe_while_the_device_comes_up_is_an_error_on_all(pes, poi
 
 
 def test_auto_does_not_pass_over_a_device_in_trouble(pes):
-    ends = pes(2, "device_pe.py", "none", device="auto", of_one={"ACLEMU_FAIL": "aclrtMallocPhysical:1:207001"}, limit=30)
+    ends = pes(2, "device_pe.py", "none", device="auto", of_one={"ACLEMU_FAIL": "aclrtMallocPhysical:1:207001"})
     for status, words in ends:
         assert status == 1 and "init" in words and "memory" in words, words
 

@@ -45,6 +45,10 @@ def pytest_collection_modifyitems(config, items):
         _left_out.extend(item for item in items if left_out.reason(item.nodeid))
         items[:] = [item for item in items if not left_out.reason(item.nodeid)]
         config.hook.pytest_deselected(items=_left_out)
+        one_in = int(os.environ.get("SHMEM_TEST_SAMPLE", "1"))
+        rest = [item for item in items if not left_out.sampled(item.nodeid, one_in, seed() // 24)]
+        items[:] = [item for item in items if item not in rest]
+        config.hook.pytest_deselected(items=rest)
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -6,14 +6,35 @@ Keys are files of this folder, test functions, or tests with their parameters.
 from __future__ import annotations
 
 import os
+import zlib
 from collections import defaultdict
 from typing import Any, Dict, List, Optional
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 NPU: Dict[str, str] = {
+    "test_abi.py": "the C header against Python's table: no world",
+    "test_build.py": "the build and the files it makes: no world",
+    "test_surface.py": "names, docstrings and the import: no world",
+    "test_cli.py": "the launcher's pipes, signals and options; worlds with a device under it: test_openshmem.py",
+    "torch/test_documents.py": "programs of the documents for hosts; that of docs/npu.md runs in tests/npu/test_documents.py",
     "torch/test_functional.py::test_compiled[inductor]": "torch_npu 2.14.0 replaces functions of inductor by its own of another signature (make_reduction), on any device",
 }
+
+# What the short form always runs; of the rest it takes a sample, another one each day.
+CORE = (
+    "test_rma.py test_signals.py test_memory.py test_team.py test_atomics.py test_collectives.py compat/test_c.py::test_every_function "
+    "torch/test_smoke.py torch/test_ops.py torch/test_p2p.py torch/test_async.py torch/test_symmetric.py torch/test_device.py "
+    "torch/test_functional.py::test_functional torch/test_training.py::test_fsdp2 torch/test_subgroups.py::test_subsets"
+).split()
+
+
+def sampled(nodeid: str, one_in: int, day: int) -> bool:
+    """Whether the short form runs a test today."""
+    name = nodeid.split("tests/py/", 1)[-1]
+    if name.split("::")[0] in CORE or name.split("[")[0] in CORE:
+        return True
+    return (zlib.crc32(name.encode()) + day) % one_in == 0
 
 
 def reason(nodeid: str) -> Optional[str]:

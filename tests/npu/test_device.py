@@ -75,6 +75,18 @@ def test_host_memory_within_the_devices_reach(pes, soc, n, settings):
     all_good(pes(n, "device_pe.py", "hosted", soc=soc, SHMEM_SYMMETRIC_SIZE="8m", **settings))
 
 
+def test_every_failure_while_kernels_are_told_of_host_memory_leaves_nothing(pes):
+    all_good(pes(2, "device_pe.py", "copied", SHMEM_SYMMETRIC_SIZE="8m"))
+
+
+def test_a_peer_whose_host_memory_cannot_be_registered_is_named(pes):
+    all_good(pes(3, "device_pe.py", "partly", SHMEM_SYMMETRIC_SIZE="8m", of_one={"ACLEMU_FAIL": "aclrtHostRegisterV2:2:507899"}))
+
+
+def test_peers_that_are_not_mapped_are_out_of_the_devices_reach(pes):
+    all_good(pes(2, "device_pe.py", "unmapped", SHMEM_SYMMETRIC_SIZE="8m", SHMEM_TRANSPORT="tcp"))
+
+
 UNHOSTED = [
     ("950", {}, "-105", "950PR", {}),  # the chip registers nothing on this release
     ("910B1", {"ACLEMU_FAIL": "aclrtHostRegisterV2:1:207001"}, "-405", "aclrtHostRegisterV2", {}),

@@ -214,6 +214,17 @@ func goshmem_collective_announce(th C.uint64_t, what C.int32_t, count C.uint64_t
 	})
 }
 
+//export goshmem_exchange_announce
+func goshmem_exchange_announce(th C.uint64_t, dtype C.int32_t, sent, taken *C.uint64_t) C.int32_t {
+	return guard(func() error {
+		t, err := all.team(uint64(th), "exchange_announce")
+		if err != nil {
+			return err
+		}
+		return t.AnnounceExchange(int(dtype), unsafe.Slice((*uint64)(unsafe.Pointer(sent)), t.N()), unsafe.Slice((*uint64)(unsafe.Pointer(taken)), t.N()))
+	})
+}
+
 //export goshmem_collective_on_stream
 func goshmem_collective_on_stream(th C.uint64_t, what C.int32_t, in, out unsafe.Pointer, count C.uint64_t, dtype, op, root C.int32_t, s unsafe.Pointer) C.int32_t {
 	return guard(func() error {

@@ -81,6 +81,9 @@ int32_t gshmem_barrier_on_stream(uint64_t team, void *stream) {
 int32_t gshmem_collective_announce(uint64_t team, int32_t what, uint64_t count, int32_t dtype, int32_t op, int32_t root) {
   PASS(goshmem_collective_announce(team, what, count, dtype, op, root));
 }
+int32_t gshmem_exchange_announce(uint64_t team, int32_t dtype, const uint64_t *sent_bytes, const uint64_t *taken_bytes) {
+  PASS(goshmem_exchange_announce(team, dtype, (uint64_t *)sent_bytes, (uint64_t *)taken_bytes));
+}
 int32_t gshmem_collective_on_stream(uint64_t team, int32_t what, const void *in, void *out, uint64_t count, int32_t dtype, int32_t op, int32_t root, void *stream) {
   PASS(goshmem_collective_on_stream(team, what, (void *)in, out, count, dtype, op, root, stream));
 }

@@ -457,6 +457,10 @@ GSHMEM_API int32_t gshmem_collective_on_stream(uint64_t team, int32_t what, cons
    Threads: any, ordered per team. Collective: over the team. Blocks: no. */
 GSHMEM_API int32_t gshmem_collective_announce(uint64_t team, int32_t what, uint64_t count, int32_t dtype, int32_t op, int32_t root);
 
+/* The same for an uneven all-to-all: sent_bytes[i] go to rank i, taken_bytes[i] are expected from it, one number for each member. GSHMEM_EMISMATCH on every PE
+   when what one sends is not what the other takes. Threads: any, ordered per team. Collective: over the team. Blocks: no. */
+GSHMEM_API int32_t gshmem_exchange_announce(uint64_t team, int32_t dtype, const uint64_t *sent_bytes, const uint64_t *taken_bytes);
+
 /* ---- messages ------------------------------------------------------------------------------------------------------------------ */
 
 #define GSHMEM_ANY_SOURCE (-1)

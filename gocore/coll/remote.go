@@ -198,11 +198,11 @@ func (g *remote) poisonAll(code status.Code, culprit int) {
 	t.poisonAll(code, by, g.seq)
 }
 
-// Condemn marks the team dead for every member, for what was found outside of its collectives: by is the rank at fault, seq the operation's
-// number there, cause the words here. It takes at most a second.
-func (t *Team) Condemn(code status.Code, by int, seq uint32, cause error) {
+// Condemn marks the team dead for every member, for what was found outside of its collectives: no rank and none of its operations is at fault.
+// cause is how it is worded here. It takes at most a second.
+func (t *Team) Condemn(code status.Code, cause error) {
 	t.died(cause)
-	t.poisonAll(code, by, seq)
+	t.poisonAll(code, -1, 0)
 }
 
 func (t *Team) poisonAll(code status.Code, by int, seq uint32) {

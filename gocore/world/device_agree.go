@@ -57,14 +57,19 @@ const (
 // words is the record as it is told. The first word has the number and a check, because the others may be of another record when they are read.
 func (a asked) words() [4]uint64 {
 	w := [4]uint64{0, uint64(a.op) | uint64(a.dtype)<<8 | uint64(a.kind)<<16 | uint64(a.way)<<24 | uint64(uint32(a.root))<<32, a.count, a.at}
+	w[0] = headWord(a.seq, w[1:])
+	return w
+}
+
+// headWord is a number and a check of it and of the words behind it.
+func headWord(seq uint32, rest []uint64) uint64 {
 	h := fnv.New32a()
-	for _, v := range []uint64{uint64(a.seq), w[1], w[2], w[3]} {
+	for _, v := range append([]uint64{uint64(seq)}, rest...) {
 		for i := range 8 {
 			_, _ = h.Write([]byte{byte(v >> (8 * i))}) // cannot fail
 		}
 	}
-	w[0] = uint64(a.seq)<<32 | uint64(h.Sum32())
-	return w
+	return uint64(seq)<<32 | uint64(h.Sum32())
 }
 
 // askedFrom is the record in words, false when they are not of one record.
@@ -150,6 +155,8 @@ type agreement struct {
 	mine  [askedKept]asked
 	seen  [2]uint32 // up to which number each neighbour's were compared
 	ended bool      // a difference was found: the team is not looked at any more
+
+	pairs pairing
 }
 
 // neighbour is the rank on a side, -1 where there is none or it is the other side's as well.
@@ -185,16 +192,19 @@ func (t *Team) askLocked(x *accelerator, a asked) error {
 
 // tell stores a record in a ring of a neighbour: here by plain words, elsewhere by puts, which do not wait. A peer that is lost is found by others.
 func (t *Team) tell(rank, ring int, words [4]uint64) {
-	pe := t.pes[rank]
 	seq := words[0] >> 32
 	off := t.places[rank].box + uint64(ring)*toldKept*toldBytes + seq%toldKept*toldBytes
-	for i := range words {
-		i = len(words) - 1 - i // the first word last
-		if s := t.w.segs[pe]; s != nil {
-			storeWord(s.Bytes()[off+8*uint64(i):], words[i]) // partner: loadWord in read
+	t.w.leaveWords(t.pes[rank], off, words[:])
+}
+
+// leaveWords stores words in a PE's segment, the first one last.
+func (w *World) leaveWords(pe int, off uint64, words []uint64) {
+	for i := len(words) - 1; i >= 0; i-- {
+		if s := w.segs[pe]; s != nil {
+			storeWord(s.Bytes()[off+8*uint64(i):], words[i]) // partner: loadWord of who looks for it
 			continue
 		}
-		if err := t.w.net.Put(t.w.ctx, fabric.Addr{PE: pe, Ref: fabric.MakeRef(0, off+8*uint64(i))}, word(words[i])); err != nil {
+		if err := w.net.Put(w.ctx, fabric.Addr{PE: pe, Ref: fabric.MakeRef(0, off+8*uint64(i))}, word(words[i])); err != nil {
 			return
 		}
 	}
@@ -231,20 +241,25 @@ func (t *Team) compareLocked(x *accelerator) error {
 			}
 		}
 	}
-	return nil
+	return t.comparePairsLocked(x)
 }
 
-// disagree tells all PEs why, then ends the waits of all kernels here. In this order: a PE that knows of it, and makes new teams, has told the others
-// before, so that none of them takes the old verdict for a new one. t.streamMu is held, and the caller holds the team.
+// disagree words a difference.
 func (t *Team) disagree(x *accelerator, mine, theirs asked, rank int, what string) error {
+	return t.denounce(x, status.At(status.Mismatch, "collective_on_stream", t.pes[rank],
+		"the members of %s differ in %s of collective %d on their devices: PE %d queued %s; PE %d queued %s. Every member queues the same in the same order",
+		t.name(), what, mine.seq, t.w.me, mine, t.pes[rank], theirs))
+}
+
+// denounce tells all PEs why, then ends the waits of all kernels here. In this order: a PE that knows of it, and makes new teams, has told the others
+// before, so that none of them takes the old verdict for a new one. t.streamMu is held, and the caller holds the team.
+func (t *Team) denounce(x *accelerator, err *status.Error) error {
 	t.agree.ended = true
-	err := status.At(status.Mismatch, "collective_on_stream", t.pes[rank], "the members of %s differ in %s of collective %d on their devices: PE %d queued %s; PE %d queued %s. Every member queues the same in the same order",
-		t.name(), what, mine.seq, t.w.me, mine, t.pes[rank], theirs)
 	x.watch.judging.Lock()
 	defer x.watch.judging.Unlock()
 	if x.health() == nil && t.placed.Load() { // else the device was broken, and may work again for other teams
 		t.w.tellVerdict(err.PE, err.Detail)
-		t.coll.Condemn(status.Mismatch, t.me, mine.seq, err) // who takes another way than kernels waits there
+		t.coll.Condemn(status.Mismatch, err) // who takes another way than kernels waits there
 		x.fail(err)
 	}
 	return err
@@ -322,7 +337,10 @@ func (x *accelerator) compareTeams() {
 
 // AnnounceOnStream tells the members of a collective that this PE is about to do otherwise than by one kernel, so that members which do
 // something else are found. It queues nothing.
-func (t *Team) AnnounceOnStream(c coll.Call) error {
+func (t *Team) AnnounceOnStream(c coll.Call) error { return t.announce(c, func() {}) }
+
+// announce does so, and calls more before it looks what the others told.
+func (t *Team) announce(c coll.Call, more func()) error {
 	x, done, err := t.w.onStream("collective_announce")
 	if err != nil {
 		return err
@@ -337,5 +355,6 @@ func (t *Team) AnnounceOnStream(c coll.Call) error {
 	}
 	t.streamMu.Lock()
 	defer t.streamMu.Unlock()
+	more()
 	return t.askLocked(x, x.record(c, WayHost))
 }

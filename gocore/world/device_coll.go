@@ -83,6 +83,9 @@ func (x *accelerator) admit(t *Team) error {
 // recover lets kernels wait again after a death or a timeout, for a new team whose members are alive: they all do the same now and meet then.
 // Teams made before have lost what their barriers knew and stay away from the device.
 func (x *accelerator) recover(t *Team) error {
+	if x.hasKernels() {
+		x.hearVerdict() // of members that this PE has not met on the device since
+	}
 	broken := x.health()
 	if broken == nil || !x.hasKernels() {
 		return nil

@@ -59,12 +59,12 @@ type Team struct {
 
 // place is where one member keeps a team's shared words, as offsets in its segment.
 type place struct {
-	control, area, left, box uint64
+	control, area, left, box, pairs uint64
 }
 
 // placeBytes is what a member sets aside for a team of n: control block, message area, a word for each member that has destroyed it, and
 // what the others tell it of collectives on devices.
-func placeBytes(n int) uint64 { return placeAt(0, n).box + boxBytes }
+func placeBytes(n int) uint64 { return placeAt(0, n).pairs + pairBytes*pairKept*uint64(n) }
 
 // layTeam sets memory aside for a team of n members.
 func (w *World) layTeam(n int) (place, error) {
@@ -77,7 +77,8 @@ func (w *World) layTeam(n int) (place, error) {
 
 func placeAt(off uint64, n int) place {
 	left := off + layout.ControlSize(n) + message.AreaSize(n)
-	return place{control: off, area: off + layout.ControlSize(n), left: left, box: left + (8*uint64(n)+127)&^127}
+	box := left + (8*uint64(n)+127)&^127
+	return place{control: off, area: off + layout.ControlSize(n), left: left, box: box, pairs: box + boxBytes}
 }
 
 // World is the world of the team, Handle what C callers find it by, Me this PE's rank, N the size.

@@ -18,11 +18,11 @@ import torch
 
 from .. import _abi, _block
 from .._call import fail
-from .._errors import NotSymmetricError
+from .._errors import MismatchError, NotSymmetricError, PoisonedError
 from .._lib import library
 from . import npu
 from .ops_buffers import direct, nbytes, overlaps
-from .work import Work
+from .work import Work, error_of
 
 _C = _abi.COLLECTIVE
 _PEERS_TOUCH = {
@@ -82,6 +82,15 @@ def numbered(team: int) -> bool:
     return library().team_index(team, ctypes.byref(index)) >= 0 and index.value >= 0
 
 
+def explained(world: Any, problem: Exception) -> Exception:
+    """The error of an operation that went through the host, in the device's words where these tell what members disagreed about."""
+    if isinstance(problem, (MismatchError, PoisonedError)) and world.device is not None:
+        status = library().device_health(world.handle)
+        if status == _abi.STATUS["EMISMATCH"]:
+            return error_of(status, problem.operation or "collective")
+    return problem
+
+
 class Lane:
     """The stream of a process group's asynchronous kernels. Threads: any."""
 
@@ -99,7 +108,7 @@ class Lane:
             stream.wait_stream(current)
             for tensor in tensors:
                 if npu.on_npu(tensor) and not self._world.device.is_symmetric(tensor.data_ptr()):
-                    tensor.record_stream(stream)  # so that the caching allocator does not hand it out before the kernel is done
+                    npu.bare(tensor)[0].record_stream(stream)  # so that the caching allocator does not hand it out before the kernel is done
         with runtime.stream(stream):
             begin()
             event = runtime.Event()

@@ -20,8 +20,9 @@ from .. import _abi, _block, _call
 from .._errors import HeapExhaustedError, OutOfMemoryError
 from .._lib import library
 from . import npu
+from .npu_exchange import Exchange, flags
 
-SMALLEST = 256 << 10
+SMALLEST = 256 << 10  # two slots with room for a small reduction beside its operands
 _GRAIN = 512
 _PART = 4 << 10  # the least that each rank's part of a slot must have
 _OF_HEAP = 16  # the part of the device heap that one group takes at most
@@ -53,10 +54,13 @@ class Scratch:
         """Takes the block over; open() makes it."""
         self.world, self.team, self.rank, self.size = world, team, rank, size
         self._block: Any = block
-        self.slot = block.nbytes // 2 // _GRAIN * _GRAIN
+        signals = flags(size)
+        self.slot = (block.nbytes - signals) // 2 // _GRAIN * _GRAIN
         self.lock = threading.Lock()
         self._side = 0
         self._last: Any = None  # the stream of the last operation and the event behind it
+        self._pending = False  # nobody has waited for it
+        self.exchange = Exchange(self, block.address + 2 * self.slot, block.address, 2 * self.slot)
 
     @property
     def nbytes(self) -> int:
@@ -109,6 +113,10 @@ class Scratch:
         """Copies from a member's slot."""
         _call.check(library().get_on_stream(self.world.handle, dst, src, nbytes, self.pe(rank), stream or None), "get_on_stream")
 
+    def announce(self, what: int, count: int, dtype: int, operator: int = 0, root: int = -1) -> None:
+        """Tells the members of an operation that this PE does otherwise than by one kernel."""
+        announce(self.team, what, count, dtype, operator, root)
+
     # ---- the pieces of an operation --------------------------------------------------------------------------------------
 
     def carry(self, way: Way) -> None:
@@ -127,7 +135,7 @@ class Scratch:
     def tell(self, way: Way) -> None:
         """Tells the members what is about to be done in several steps, so that those that ask for something else are found."""
         dtype, operator = way.told or (way.dtype, way.operator)
-        announce(self.team, way.what, way.nbytes // way.each, dtype, operator, way.root)
+        self.announce(way.what, way.nbytes // way.each, dtype, operator, way.root)
 
     def _pieces(self, way: Way, ranges: List[Range], main: int) -> None:
         side = self._second()
@@ -165,9 +173,21 @@ class Scratch:
         if self._last is not None and self._last[0] != stream:
             stream.wait_event(self._last[1])
 
+    def settle(self, wait: bool, timeout: Optional[float]) -> None:
+        """Orders the current stream behind the operations queued so far and, with `wait`, waits until they are done: raises what became of them.
+
+        Blocks: with `wait`, when some may not be done.
+        """
+        with self.lock:
+            last, pending, self._pending = self._last, self._pending, self._pending and not wait
+        if pending:
+            npu.runtime().current_stream(self.world.device.index).wait_event(last[1])
+            if wait:
+                self.world.device.settle("barrier", timeout)
+
     def leave(self, stream: Any, event: Any) -> None:
         """Notes where the last operation ends. The lock is held."""
-        self._last = (stream, event)
+        self._last, self._pending = (stream, event), True
 
 
 def announce(team: int, what: int, count: int, dtype: int, operator: int, root: int) -> None:
@@ -198,7 +218,7 @@ def open_scratch(world: Any, team: int, rank: int, size: int) -> Tuple[Optional[
         return None, "SHMEM_DEVICE_SCRATCH or SHMEM_DEVICE_SIZE is too small, torch_npu is not imported, or kernels do not know the team"
     device.synchronize()  # what was dropped may be handed out again: no stream may be using it
     try:
-        words = _call.start(library().alloc_start, (team, agreed, 0, _abi.ON_DEVICE, _abi.DEFAULT_TIMEOUT), 2, "new_group")
+        words = _call.start(library().alloc_start, (team, agreed, 0, _abi.ON_DEVICE | _abi.ZERO, _abi.DEFAULT_TIMEOUT), 2, "new_group")
     except (HeapExhaustedError, OutOfMemoryError) as problem:  # the members find it together
         return None, str(problem)
     return Scratch(world, team, rank, size, _block.Block(world, words[0], words[1], agreed, None, True)), ""
@@ -210,7 +230,7 @@ def offered(world: Any, team: int, size: int) -> int:
     if not npu.loaded() or library().team_index(team, ctypes.byref(index)) < 0 or index.value < 0:
         return 0
     found = min(world.device.scratch_bytes, world.device.heap_bytes // _OF_HEAP) // (2 * _GRAIN) * (2 * _GRAIN)
-    return found if found >= max(SMALLEST, 2 * 2 * size * _PART) else 0
+    return found if found >= max(SMALLEST, 2 * 2 * size * _PART) + flags(size) else 0
 
 
 def _least(team: int, mine: int) -> int:

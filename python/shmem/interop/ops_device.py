@@ -85,6 +85,7 @@ class DeviceExchanges(StagedExchanges):
         device = npu.device_of(tensors)
         if device is None:
             self._channel.keep_order()
+            self._by_device().staged(codes.ALL_REDUCE, tensors, opts)
             return super().allreduce(tensors, opts)
         if any(tensor.layout is not torch.strided for tensor in tensors):
             return self._allreduce_sparse_device(tensors, opts)
@@ -121,6 +122,7 @@ class DeviceExchanges(StagedExchanges):
         """Reduces several tensors, in place. Collective. Blocks: until done unless asyncOp."""
         device = npu.device_of(tensors)
         if device is None:
+            self._by_device().staged(codes.ALL_REDUCE, tensors, opts)
             return super().allreduce_coalesced(tensors, opts)
         work = self._by_device().all_reduce(tensors, opts, is_sync(opts))
         if work is not None:
@@ -138,6 +140,7 @@ class DeviceExchanges(StagedExchanges):
         """Reduces a tensor to the root, in place there; elsewhere it is only read. Collective. Blocks: until done unless asyncOp."""
         device = npu.device_of(tensors)
         if device is None:
+            self._by_device().staged(codes.REDUCE, tensors[:1], opts, opts.rootRank)
             return super().reduce(tensors, opts)
         self._check_rank(opts.rootRank, "root")
         work = self._by_device().all_reduce([tensors[opts.rootTensor]], opts, is_sync(opts), opts.rootRank)
@@ -157,6 +160,7 @@ class DeviceExchanges(StagedExchanges):
         """Reduces a list of tensors, rank i keeps the i-th. Collective. Blocks: until done unless asyncOp."""
         device = npu.device_of([*outputs, *inputs[0]])
         if device is None:
+            self._by_device().staged(codes.REDUCE_SCATTER, outputs[:1], opts, count=0)
             return super().reduce_scatter(outputs, inputs, opts)
         parts, own = inputs[0], self._channel.rank
         if len(parts) == self._channel.size and parts[own].numel() == outputs[0].numel():
@@ -164,7 +168,7 @@ class DeviceExchanges(StagedExchanges):
             if work is not None:
                 return work
 
-        self._by_device().staged(codes.REDUCE_SCATTER, outputs[:1], opts)
+        self._by_device().staged(codes.REDUCE_SCATTER, outputs[:1], opts, count=0)
 
         def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
             target, parts = [stage.write(outputs[0])], [stage.read_all(inputs[0])]
@@ -204,6 +208,7 @@ class DeviceExchanges(StagedExchanges):
         """An operation of one tensor out and one in."""
         device = npu.device_of([*outputs, *inputs])
         if device is None:
+            self._by_device().staged(_HOST_CODES[name], inputs, opts)
             return getattr(super(), name)(outputs[0], inputs[0], opts)
 
         self._by_device().staged(_HOST_CODES[name], inputs, opts)
@@ -218,6 +223,7 @@ class DeviceExchanges(StagedExchanges):
         """The same for lists."""
         device = npu.device_of([*outputs, *inputs])
         if device is None:
+            self._by_device().staged(_HOST_CODES[name], inputs, opts)
             return getattr(super(), name)(outputs, inputs, opts)
 
         self._by_device().staged(_HOST_CODES[name], inputs, opts)
@@ -234,6 +240,7 @@ class DeviceExchanges(StagedExchanges):
         """Copies the root's tensor to every rank. Collective. Blocks: until done unless asyncOp."""
         device = npu.device_of(tensors)
         if device is None:
+            self._by_device().staged(codes.BROADCAST, tensors[:1], None, opts.rootRank)
             return super().broadcast(tensors, opts)
         if 0 <= opts.rootRank < self._channel.size:
             tensor = tensors[opts.rootTensor]
@@ -255,13 +262,14 @@ class DeviceExchanges(StagedExchanges):
         """Gives every rank everybody's tensor, as a list. Collective. Blocks: until done unless asyncOp."""
         device = npu.device_of([*outputs[0], *inputs])
         if device is None:
+            self._by_device().staged(codes.ALL_GATHER, inputs[:1], count=0)
             return super().allgather(outputs, inputs, opts)
         if self._gathers([[one] for one in outputs[0]], inputs[:1]):
             work = self._by_device().all_gather([[one] for one in outputs[0]], inputs[:1], is_sync(opts))
             if work is not None:
                 return work
 
-        self._by_device().staged(codes.ALL_GATHER, inputs[:1])
+        self._by_device().staged(codes.ALL_GATHER, inputs[:1], count=0)
 
         def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
             targets, sources = [stage.write_all(outputs[0])], [stage.read(inputs[0])]
@@ -307,13 +315,14 @@ class DeviceExchanges(StagedExchanges):
         every = [tensor for mine in outputs for tensor in mine]
         device = npu.device_of([*every, *inputs])
         if device is None:
+            self._by_device().staged(codes.ALL_GATHER, inputs, count=0)
             return super().allgather_coalesced(outputs, inputs, opts)
         if self._gathers(outputs, inputs):
             work = self._by_device().all_gather(outputs, inputs, is_sync(opts))
             if work is not None:
                 return work
 
-        self._by_device().staged(codes.ALL_GATHER, inputs)
+        self._by_device().staged(codes.ALL_GATHER, inputs, count=0)
 
         def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
             targets, sources = [[stage.write(t) for t in mine] for mine in outputs], [stage.read(t) for t in inputs]
@@ -332,6 +341,7 @@ class DeviceExchanges(StagedExchanges):
         parts = outputs[0] if outputs else []
         device = npu.device_of([*parts, *inputs])
         if device is None:
+            self._by_device().staged(codes.GATHER, inputs[:1], None, opts.rootRank)
             return super().gather(outputs, inputs, opts)
         self._check_rank(opts.rootRank, "root")
         work = self._by_device().gather(parts, inputs[0], opts.rootRank, is_sync(opts))
@@ -349,6 +359,7 @@ class DeviceExchanges(StagedExchanges):
         """Gives rank i the root's i-th tensor. Collective. Blocks: until done unless asyncOp."""
         device = npu.device_of([*outputs, *(inputs[0] if inputs else [])])
         if device is None:
+            self._by_device().staged(codes.SCATTER, outputs[:1], None, opts.rootRank)
             return super().scatter(outputs, inputs, opts)
         self._check_rank(opts.rootRank, "root")
         work = self._by_device().scatter(outputs[0], inputs[0] if inputs else (), opts.rootRank, is_sync(opts))
@@ -363,8 +374,11 @@ class DeviceExchanges(StagedExchanges):
         return self._staged(device, is_sync(opts), shape, outputs)
 
     def barrier(self, opts: Any = None) -> Work:
-        """Waits until every rank of the group is here; what was called before has started. Collective. Blocks: unless asyncOp."""
+        """Waits until every rank of the group is here and what was called before by kernels is done. Collective. Blocks: for these, and unless asyncOp."""
         self._channel.keep_order()
+        if self._channel.scratch is not None:
+            limit = opts.timeout.total_seconds() if opts is not None else -1.0
+            self._channel.scratch.settle(opts is not None and is_sync(opts), limit if limit >= 0 else None)
         return super().barrier(opts)
 
     # ---- exchanges -------------------------------------------------------------------------------------------------------
@@ -375,6 +389,7 @@ class DeviceExchanges(StagedExchanges):
         """Sends the i-th part of a tensor to rank i, parts along dimension 0. Collective. Blocks: until done unless asyncOp."""
         device = npu.device_of([output, input])
         if device is None:
+            self._by_device().staged(codes.ALL_TO_ALL_V, [input], count=0)
             return super().all_to_all_single(output, input, output_splits, input_splits, opts)
         even = not len(output_splits) and not len(input_splits) and input.numel() == output.numel() and input.dtype is output.dtype
         if even and input.dim() and input.size(0) % self._channel.size == 0:
@@ -383,6 +398,12 @@ class DeviceExchanges(StagedExchanges):
             if work is not None:
                 return work
 
+        if not even:
+            rows = [[part // output.element_size() for part in self._rows(t, splits, role)] for t, splits, role in
+                    ((output, output_splits, "output"), (input, input_splits, "input"))]
+            work = self._by_device().exchange([output], [input], rows, is_sync(opts))
+            if work is not None:
+                return work
         self._by_device().staged(codes.ALL_TO_ALL_V, [input], count=0)
 
         def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:
@@ -397,8 +418,14 @@ class DeviceExchanges(StagedExchanges):
         """Sends the i-th tensor to rank i. Collective. Blocks: until done unless asyncOp."""
         device = npu.device_of([*outputs, *inputs])
         if device is None:
+            self._by_device().staged(codes.ALL_TO_ALL_V, inputs[:1], count=0)
             return super().alltoall(outputs, inputs, opts)
 
+        self._check_parts(outputs, "all_to_all", "output")
+        self._check_parts(inputs, "all_to_all", "input")
+        work = self._by_device().exchange(outputs, inputs, None, is_sync(opts))
+        if work is not None:
+            return work
         self._by_device().staged(codes.ALL_TO_ALL_V, inputs[:1], count=0)
 
         def shape(stage: Stage, host: Exchanges) -> Callable[[], Work]:

@@ -15,7 +15,7 @@ from . import npu
 from . import ops_channel as codes
 from . import ops_types as types
 from .npu_collectives import Lane
-from .npu_run import Sides
+from .npu_run import Run, Sides
 from .npu_scratch import Way, announce
 from .npu_ways import Ways
 from .ops_buffers import dense, same_dtype
@@ -72,7 +72,7 @@ class Kernels:
         self._ways = Ways(channel.scratch)
         self._lane: Any = None
 
-    def _run(self, sync: bool, used: _Tensors, result: _Tensors, prepare: Callable[[Sides], Way], divided: Callable[[], _Tensors] = tuple) -> Work:
+    def _run(self, sync: bool, used: _Tensors, result: _Tensors, prepare: Callable[[Sides], Optional[Way]], divided: Callable[[], _Tensors] = tuple) -> Work:
         """Queues it: on the current stream when torch waits at once, else on the group's. Blocks: for torch_npu's queue."""
         channel, scratch, world = self._channel, self._scratch, self._world
         channel.refuse_closed()
@@ -87,7 +87,9 @@ class Kernels:
         def begin() -> None:
             scratch.enter(npu.runtime().current_stream(index))
             with torch.no_grad():
-                scratch.carry(prepare(sides))
+                way = prepare(sides)
+                if way is not None:
+                    scratch.carry(way)
                 for tensor in divided():
                     tensor.div_(channel.size)
                 sides.store()
@@ -194,6 +196,24 @@ class Kernels:
             return self._ways.all_to_all(outside, inside, types.code_of(source.dtype))
 
         return self._run(sync, [output, source], [output], prepare)
+
+    def exchange(self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], rows: Any, sync: bool) -> Optional[Work]:
+        """Parts of any sizes, one for each rank. `rows` gives the sizes of a tensor's parts in elements, or None for lists of tensors.
+
+        Collective. Blocks: no.
+        """
+        if self._scratch is None or any(tensor.dtype is not inputs[0].dtype for tensor in (*outputs, *inputs)):
+            return None
+
+        def prepare(sides: Sides) -> None:
+            inside, outside = [sides.read(tensor) for tensor in inputs], [sides.write(tensor) for tensor in outputs]
+            if _touch(inside, outside):
+                inside = [sides.aside(tensor) for tensor in inside]
+            if rows is not None:
+                inside, outside = list(inside[0].view(-1).split(rows[1])), list(outside[0].view(-1).split(rows[0]))
+            self._scratch.exchange.carry([Run([one]) for one in outside], [Run([one]) for one in inside], types.code_of(inputs[0].dtype))
+
+        return self._run(sync, [*outputs, *inputs], outputs, prepare)
 
     def gather(self, outputs: _Tensors, tensor: torch.Tensor, root: int, sync: bool) -> Optional[Work]:
         """Every rank's tensor to the root's list. Collective. Blocks: no."""

@@ -9,7 +9,9 @@ from typing import Any, Callable, List, Optional, Sequence
 
 import torch
 
+from .._errors import ShmemError
 from . import npu
+from .npu_collectives import explained
 from .ops_channel import Channel
 from .ops_exchange import Exchanges
 from .ops_sync import is_blocking_message
@@ -35,6 +37,7 @@ class StagedExchanges(Exchanges):
     _host: Optional[HostSide] = None
     _down: Any = None
     _up: Any = None
+    _world: Any
 
     def _prepare(self, device: torch.device) -> HostSide:
         """The channel's streams, courier and host side, made at the first device operation."""
@@ -77,8 +80,11 @@ class StagedExchanges(Exchanges):
             stage = Stage(device, later=False)
             start = shape(stage, host)
             stage.arrived()
-            inner = start()
-            inner.wait()
+            try:
+                inner = start()
+                inner.wait()
+            except ShmemError as problem:
+                raise explained(self._world.world, problem) from None
             stage.home()
         done = FinishedWork()
         done._result = result

@@ -159,6 +159,12 @@ func (x *accelerator) hostTwin(at uintptr, pe int) (uintptr, bool) {
 	return base + (at - x.w.heapLow()), true
 }
 
+// kernelsReach says whether kernels find a PE's twin of an own address in the host heap.
+func (x *accelerator) kernelsReach(at uintptr, pe int) bool {
+	_, ok := x.hostTwin(at, pe)
+	return ok
+}
+
 // DeviceAddress is where kernels of this PE's device find a PE's twin of an own symmetric address, of either heap.
 func (w *World) DeviceAddress(at uintptr, pe int) (uintptr, error) {
 	const op = "device_address"

@@ -45,7 +45,7 @@ func (w *World) strided(ctx context.Context, s strided) error {
 		return status.New(status.InvalidArgument, s.op, "dst_stride is 0: all %d elements would go to one place; put the one that is meant", s.count)
 	}
 	x := w.device()
-	if x.symmetric(s.at, 0) && x.state != nil && s.elem <= bounceBytes {
+	if x != nil && x.state != nil && s.elem <= bounceBytes && (x.symmetric(s.at, 0) || x.holds(s.local) && x.kernelsReach(s.at, s.pe)) {
 		if err := w.enter(s.op); err != nil {
 			return err
 		}
@@ -81,8 +81,10 @@ func (s *strided) localElement(i int64) uintptr {
 
 // stridedKernel moves between the symmetric side and device memory of this process, and waits.
 func (x *accelerator) stridedKernel(ctx context.Context, s strided, at, local uintptr, stride int64, count uint64) error {
-	if _, err := x.twin(s.op, at, 0, s.pe); err != nil {
-		return err
+	if !x.kernelsReach(at, s.pe) {
+		if _, err := x.twin(s.op, at, 0, s.pe); err != nil {
+			return err
+		}
 	}
 	as, ls := uint64(s.as*int64(s.elem)), uint64(stride*int64(s.elem))
 	kernel, args := "gshmem_k_put_strided", []uint64{uint64(at), uint64(local), s.elem, as, ls}

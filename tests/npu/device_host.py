@@ -30,6 +30,16 @@ def hosted(pe):
     pe.barrier()
     expect("put on a stream", ctypes.string_at(far, size + 6), bytes(3) + pattern(pe.before, size) + bytes(3))
     expect("get on a stream", pe.load(mine, size), pattern(pe.me, size))
+    pe.call("iput", pe.handle, far + size + 9000, mine, 5, 3, 3, 40, pe.next)  # every third of 40 elements of 3 bytes to every fifth place
+    pe.call("iget", pe.handle, mine + 60_000, far + size + 9000, 2, 5, 3, 40, pe.next)
+    pe.barrier()
+    strided, packed = bytearray(615), bytearray(240)
+    for i in range(40):
+        strided[i * 15 : i * 15 + 3] = pattern(pe.before, size)[i * 9 : i * 9 + 3]
+        packed[i * 6 : i * 6 + 3] = pattern(pe.me, size)[i * 9 : i * 9 + 3]
+        packed[i * 6 + 3 : i * 6 + 6] = pattern(pe.me, size)[60_000 + i * 6 + 3 : 60_000 + i * 6 + 6]
+    expect("iput", ctypes.string_at(far + size + 9000, 615), bytes(strided))
+    expect("iget", pe.load(mine + 60_000, 240), bytes(packed))
     addresses = []
     for peer in range(pe.n):
         pe.call("device_address", pe.handle, far, peer, ctypes.byref(address))

@@ -104,6 +104,7 @@ func TestCastsThatDisagree(t *testing.T) {
 		"only casts":   {[]Call{cast(buf(), 8, 0)}, []Call{meet}, []string{"broadcast of 8 bytes, root 0", "barrier"}},
 		"only to it":   {[]Call{cast(buf(), 8, 1)}, []Call{meet}, []string{"broadcast of 8 bytes, root 1", "barrier"}},
 		"one more":     {[]Call{cast(buf(), 8, 0), cast(buf(), 8, 0), meet}, []Call{cast(buf(), 8, 0), meet}, []string{"barrier", ""}},
+		"other face":   {[]Call{cast(buf(), 8, 0)}, []Call{meeting(buf(), 8, 0)}, []string{"broadcast of 8 bytes, root 0 (OpenSHMEM's, one way)", "broadcast of 8 bytes, root 0"}},
 		"other roots":  {[]Call{cast(buf(), 8, 0), cast(buf(), 8, 1)}, []Call{cast(buf(), 8, 1), cast(buf(), 8, 0)}, []string{"", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -112,6 +113,13 @@ func TestCastsThatDisagree(t *testing.T) {
 			}
 		})
 	}
+}
+
+// meeting is the broadcast of the other faces.
+func meeting(b []byte, count, root int) Call {
+	c := cast(b, count, root)
+	c.Op = Broadcast
+	return c
 }
 
 func castsDisagree(t *testing.T, rg *rig, a, b []Call, say []string) {

@@ -225,6 +225,9 @@ func (t *Team) describe(d hot.Desc) string {
 	if d.Root >= 0 {
 		fmt.Fprintf(&b, ", root %d", d.Root)
 	}
+	if d.Op == Cast {
+		b.WriteString(" (OpenSHMEM's, one way)") // else it reads like the broadcast it did not pair with
+	}
 	return b.String()
 }
 

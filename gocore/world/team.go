@@ -344,8 +344,12 @@ func (s *splitting) words(r []byte) string {
 
 // nameOf is a team's name in messages: its members.
 func (w *World) nameOf(set team.Set) string {
-	if set.Equal(w.set()) {
+	switch {
+	case !set.Equal(w.set()):
+	case w.world == nil: // it is the first that is made
 		return "the world team"
+	default:
+		return "a team of all PEs"
 	}
 	return "the team of " + set.String()
 }

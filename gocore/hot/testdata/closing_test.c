@@ -74,6 +74,37 @@ static void close_ends_waits(void) {
   CHECK((intptr_t)result == HOT_SLOW || (intptr_t)result == GSHMEM_ESTALE);
 }
 
+/* A refused world takes no operation and ends waits, can be looked at, and its memory is waited for by close as ever. */
+static void refused_is_not_closed(void) {
+  rig r;
+  pthread_t t;
+  void *result;
+  hot_world *w;
+  hot_thread *self;
+  uint64_t v = 7, old;
+  int32_t yes;
+  rig_memory(&r, 2);
+  rig_table(&r, 0);
+  CHECK(!pthread_create(&t, NULL, wait_long, &r));
+  usleep(20000);
+  hot_world_refuse(r.w);
+  pthread_join(t, &result);
+  CHECK_EQ((intptr_t)result, HOT_SLOW);
+  CHECK_EQ(hot_h_put(r.h, rig_word(&r, 0), &v, 8, 1), GSHMEM_ESTALE);
+  CHECK_EQ(hot_h_g(r.h, rig_word(&r, 0), 8, 0, &old), GSHMEM_ESTALE);
+  CHECK_EQ(hot_h_test(r.h, rig_word(&r, 0), 8, HOT_CMP_EQ, 0, &yes), GSHMEM_ESTALE);
+  CHECK_EQ(hot_h_fence(r.h), GSHMEM_ESTALE);
+  CHECK_EQ(hot_enter(r.h, &w, &self), GSHMEM_ESTALE);
+  CHECK(self->in == NULL);
+  CHECK_EQ(hot_enter_known(r.h, &w, &self), HOT_OK);
+  CHECK(w == r.w && self->in == r.w);
+  hot_leave(self);
+  CHECK_EQ(hot_enter_known(r.h + (1ull << 32), &w, &self), GSHMEM_ESTALE);
+  uint64_t h = r.h;
+  rig_end(&r);
+  CHECK_EQ(hot_enter_known(h, &w, &self), GSHMEM_ESTALE);
+}
+
 static void handles_go_stale(void) {
   rig r;
   uint64_t seen[300], v = 1;
@@ -167,6 +198,7 @@ const test_case closing_tests[] = {
   {"put against close", put_against_close},
   {"put against close without membarrier", put_against_close_without_membarrier},
   {"close ends waits", close_ends_waits},
+  {"refused is not closed", refused_is_not_closed},
   {"handles go stale", handles_go_stale},
   {"teams", teams},
   {"threads reuse words", threads_reuse_words},

@@ -50,10 +50,17 @@ static osh_ctx *ctx_slot(void) {
   return NULL;
 }
 
+/* The table of members stays with its slot until finalize, with room for every PE: who looks at a team while another thread destroys it reads
+   old numbers, never freed memory. NULL without memory. */
+static int32_t *members(int32_t **of_slot) {
+  if (!*of_slot) *of_slot = malloc(sizeof **of_slot * (size_t)osh.n);
+  return *of_slot;
+}
+
 static void team_forget(osh_team *t) {
   pthread_mutex_lock(&slots);
-  free(t->pe);
-  *t = (osh_team){0}; /* the struct stays: a late look at it finds value 0 */
+  t->value = t->handle = 0; /* the struct stays: a late look at it finds value 0 */
+  t->me = t->n = 0;
   pthread_mutex_unlock(&slots);
 }
 
@@ -94,8 +101,13 @@ void osh_teams_close(void) {
     if (osh.joined && osh_teams[i]->handle != osh.team) osh_status("finalize", gshmem_team_destroy(osh_teams[i]->handle));
     team_forget(osh_teams[i]);
   }
+  for (uint32_t i = 0; i < OSH_MAX_TEAMS; i++) { /* the next world may be larger */
+    if (!osh_teams[i]) continue;
+    free(osh_teams[i]->pe);
+    *osh_teams[i] = (osh_team){0};
+  }
   for (uint32_t i = 0; i < OSH_MAX_CTXS; i++) {
-    if (!ctxs[i] || !ctxs[i]->value) continue;
+    if (!ctxs[i]) continue;
     free(ctxs[i]->pe);
     *ctxs[i] = (osh_ctx){0};
   }
@@ -140,13 +152,12 @@ void *shmem_team_ptr(shmem_team_t team, const void *dest, int pe) {
 static shmem_team_t enter(const osh_team *parent, uint64_t handle, int start, int stride, int size, const shmem_team_config_t *config, long mask) {
   if (!handle) return SHMEM_TEAM_INVALID; /* this PE is not in it */
   osh_team *t = team_slot();
-  int32_t *pe = malloc(sizeof *pe * (size_t)size);
-  if (!t || !pe) osh_die("team_split", "no room for another team: %u are alive, or memory is short", OSH_MAX_TEAMS - 3);
+  int32_t *pe = t ? members(&t->pe) : NULL;
+  if (!pe) osh_die("team_split", "no room for another team: %u are alive, or memory is short", OSH_MAX_TEAMS - 3);
   for (int32_t r = 0; r < size; r++) pe[r] = parent->pe[start + r * stride];
   t->handle = handle;
   t->n = size;
   t->me = gshmem_team_my_pe(handle);
-  t->pe = pe;
   t->config.num_contexts = mask & SHMEM_TEAM_NUM_CONTEXTS && config ? config->num_contexts : 0;
   return (shmem_team_t)t->value;
 }
@@ -216,14 +227,12 @@ int shmem_team_create_ctx(shmem_team_t team, long options, shmem_ctx_t *ctx) {
   *ctx = SHMEM_CTX_INVALID;
   if (!t || options & ~(SHMEM_CTX_SERIALIZED | SHMEM_CTX_PRIVATE | SHMEM_CTX_NOSTORE)) return GSHMEM_EINVAL;
   osh_ctx *c = ctx_slot();
-  int32_t *pe = malloc(sizeof *pe * (size_t)t->n);
-  if (!c || !pe) {
-    free(pe);
+  int32_t *pe = c ? members(&c->pe) : NULL;
+  if (!pe) {
     if (c) c->value = 0;
     return GSHMEM_ENOMEM;
   }
   memcpy(pe, t->pe, sizeof *pe * (size_t)t->n);
-  c->pe = pe;
   c->n = t->n;
   c->team = team;
   *ctx = (shmem_ctx_t)c->value;
@@ -239,8 +248,9 @@ void shmem_ctx_destroy(shmem_ctx_t ctx) {
   }
   shmem_quiet();
   pthread_mutex_lock(&slots);
-  free(c->pe);
-  *c = (osh_ctx){0};
+  c->value = 0;
+  c->team = SHMEM_TEAM_INVALID;
+  c->n = 0;
   pthread_mutex_unlock(&slots);
 }
 

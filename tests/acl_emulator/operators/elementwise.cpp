@@ -168,6 +168,18 @@ Work copy_complex(const aclTensor* self, const aclTensor* source) {
     return unary(&from, &to, [](auto v) { return v; });
 }
 
+// complex_of joins real and imaginary parts.
+Work complex_of(const aclTensor* real, const aclTensor* imaginary, const aclTensor* out) {
+    aclTensor parts[2] = {as_real(*out), as_real(*out)};
+    Work works[2];
+    for (int i = 0; i < 2; i++) {
+        parts[i].offset += i;
+        parts[i].dims.pop_back(), parts[i].strides.pop_back();
+        works[i] = unary(i ? imaginary : real, &parts[i], [](auto v) { return v; });
+    }
+    return [a = works[0], b = works[1]] { a(), b(); };
+}
+
 }  // namespace
 }  // namespace emu
 
@@ -224,6 +236,7 @@ OPERATOR(IsClose, (const aclTensor* self, const aclTensor* other, double relativ
          }))
 
 // Copies, casts and fills.
+OPERATOR(Complex, (const aclTensor* real, const aclTensor* imaginary, const aclTensor* out), complex_of(real, imaginary, out))
 OPERATOR(InplaceCopy, (const aclTensor* self, const aclTensor* source),
          is_complex(self->type) ? copy_complex(self, source) : unary(source, self, [](auto v) { return v; }))
 OPERATOR(Cast, (const aclTensor* self, aclDataType, const aclTensor* out), unary(self, out, [](auto v) { return v; }))

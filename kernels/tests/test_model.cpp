@@ -167,6 +167,18 @@ void not_cleaned(const Given& g) // MTE2 reads past the cache what the scalar un
     PipeBarrier<PIPE_ALL>();
     dcci(at<void>(g.b), SINGLE_CACHE_LINE);
 }
+void core_state(const Given& g)
+{
+    if (!g.wrong) InitSocState();
+    load(g.a);
+    order<HardEvent::MTE2_MTE3>(0);
+    store(g.b);
+}
+void core_state_of_vectors(const Given& g)
+{
+    if (!g.wrong) InitSocState();
+    Duplicate(local<float>(0, 64), 1.0f, 16);
+}
 void left_atomic(const Given& g)
 {
     SetAtomicAdd<int32_t>();
@@ -229,6 +241,10 @@ KERNEL_TEST(model_rules)
     expect_rule(left_dirty, "left-dirty", c);
     expect_rule(under_dirty, "under-dirty", c);
     expect_rule(not_cleaned, "not-cleaned", c);
+    little_initializes = true;
+    expect_rule(core_state, "core-state", c);
+    expect_rule(core_state_of_vectors, "core-state", c);
+    little_initializes = false;
     expect_rule(left_atomic, "left-atomic", c);
     expect_rule(atomic_type, "atomic-type", c);
     expect_rule(queue_reuse, "queue", c);

@@ -123,6 +123,7 @@ struct Core {
     std::unordered_map<uint64_t, Line> cache; // by host address of the line
     std::deque<Store> stores; // lazily performed; DataSyncBarrier and scalar flags wait for them
 
+    bool initialized = false; // InitSocState, or a TPipe
     Rmw atomic_kind = Rmw::none;
     Element atomic_type = Element::none;
     Where atomic_at{"", 0};

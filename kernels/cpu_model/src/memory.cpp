@@ -184,10 +184,25 @@ Ranges ranges_of(const Dma& d, bool atomic)
 
 } // namespace
 
+void init_core() { core().initialized = true; }
+
+namespace {
+
+// Once for each core: all that follows is in doubt.
+void expect_initialized(Core& c, const char* what, Where w)
+{
+    if (c.initialized) return;
+    c.initialized = true;
+    report("core-state", w, "%s by the atomic mode and vector masks that the last kernel left: InitSocState() or a TPipe comes first", what);
+}
+
+} // namespace
+
 void dma(const Dma& d, Where w)
 {
     Core& c = core();
     if (d.len == 0 || d.blocks == 0) return;
+    if (!d.to_ub) expect_initialized(c, "a store", w);
     const uint32_t pads = d.left_pad + d.right_pad;
     const uint64_t last = d.ub + static_cast<uint64_t>(d.ub_step) * (d.blocks - 1);
     if (last + (d.len + pads + UB_BLOCK - 1) / UB_BLOCK * UB_BLOCK > UB_BYTES)
@@ -218,6 +233,7 @@ void vector_op(const char* name, std::initializer_list<UbSpan> writes, std::init
                std::function<void(uint8_t* ub)> run, Where w)
 {
     Core& c = core();
+    expect_initialized(c, name, w);
     Ranges ranges;
     for (const UbSpan& s : writes) ranges.add(Range{Range::UB, true, false, 1, s.addr, s.bytes, 0});
     for (const UbSpan& s : reads) ranges.add(Range{Range::UB, false, false, 1, s.addr, s.bytes, 0});

@@ -32,8 +32,13 @@ enum aclshmem_cmp_op_type_t {
     F(uint8, uint8_t) F(uint16, uint16_t) F(uint32, uint32_t) F(uint64, uint64_t) F(char, char)
 #define GSHMEM_BITS(F) F(8, 1) F(16, 2) F(32, 4) F(64, 8) F(128, 16)
 
-// Names the state struct for this core. Blocks: each calls it, before any other device function.
-ACLSHMEM_DEVICE void aclshmemx_set_state(GM_ADDR state) { gshmem::attach(gshmem::addr_of(state)); }
+// Names the state struct for this core, and sets the core's own registers (atomic mode, vector masks) to what kernels want, whatever the
+// last kernel left there; a TPipe does the latter too. Blocks: each calls it, before any other device function.
+ACLSHMEM_DEVICE void aclshmemx_set_state(GM_ADDR state)
+{
+    AscendC::InitSocState();
+    gshmem::attach(gshmem::addr_of(state));
+}
 
 // True once the host set the abort word and a wait of this core saw it. From then on every wait
 // returns at once, and what was waited for must not be used.

@@ -17,7 +17,11 @@ inline int right_pe() { return (aclshmem_my_pe() + 1) % aclshmem_n_pes(); }
 // Followed by the kernel's body, with the arguments as `f`.
 #define API_KERNEL(name)                                                                                 \
     static void name##_body(const Api& f);                                                               \
-    static void name##_run(const void* p) { name##_body(*static_cast<const Api*>(p)); }                  \
+    static void name##_run(const void* p)                                                                \
+    {                                                                                                    \
+        AscendC::InitSocState(); /* as a TPipe of a program's own would */                               \
+        name##_body(*static_cast<const Api*>(p));                                                        \
+    }                                                                                                    \
     [[maybe_unused]] static const int name##_added = km_register_kernel(#name, name##_run, sizeof(Api)); \
     static void name##_body([[maybe_unused]] const Api& f)
 

@@ -14,7 +14,13 @@ struct Given { // arguments of every little kernel: its own memory, and whether 
 using Little = void (*)(const Given&);
 inline Little little = nullptr;
 
-inline void run_little(const void* p) { little(*static_cast<const Given*>(p)); }
+inline bool little_initializes = false; // it does itself what is done for it else
+
+inline void run_little(const void* p)
+{
+    if (!little_initializes) AscendC::InitSocState();
+    little(*static_cast<const Given*>(p));
+}
 
 struct Outcome {
     int32_t rc;

@@ -90,7 +90,11 @@ using TQueBind = km_queue<src, depth, HardEvent::MTE2_MTE3, HardEvent::MTE3_MTE2
 
 class TPipe {
 public:
-    TPipe() { current() = this; }
+    TPipe()
+    {
+        current() = this;
+        km::init_core();
+    }
     ~TPipe() noexcept(false)
     {
         if (std::uncaught_exceptions() == 0) // a stopped kernel has no pipes to wait for

@@ -74,6 +74,8 @@ void pipe_barrier(Pipe p, Where w);
 void data_sync_barrier(Where w);
 void sync_all(Where w);
 
+// The registers that the kernel before may have left otherwise: atomic mode, vector masks.
+void init_core();
 void dma(const Dma& d, Where w);
 void set_atomic(Rmw kind, Element type, Where w);
 

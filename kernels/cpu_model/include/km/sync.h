@@ -45,6 +45,8 @@ constexpr km::Pipe event_target(HardEvent e)
     return t[static_cast<int>(e)];
 }
 
+inline void InitSocState() { km::init_core(); }
+
 template <HardEvent e> inline void SetFlag(int32_t id, km::Where w = km::Where::here())
 {
     km::set_flag(event_source(e), event_target(e), id, w);

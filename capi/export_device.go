@@ -204,13 +204,13 @@ func goshmem_quiet_on_stream(wh C.uint64_t, s unsafe.Pointer) C.int32_t {
 }
 
 //export goshmem_collective_announce
-func goshmem_collective_announce(th C.uint64_t, what C.int32_t, count C.uint64_t, dtype, op, root C.int32_t) C.int32_t {
+func goshmem_collective_announce(th C.uint64_t, what C.int32_t, count C.uint64_t, dtype, op, root, byHost C.int32_t) C.int32_t {
 	return guard(func() error {
 		t, err := all.team(uint64(th), "collective_announce")
 		if err != nil {
 			return err
 		}
-		return t.AnnounceOnStream(coll.Call{Op: int(what), Count: uint64(count), DType: int(dtype), RedOp: int(op), Root: int(root)})
+		return t.AnnounceOnStream(coll.Call{Op: int(what), Count: uint64(count), DType: int(dtype), RedOp: int(op), Root: int(root)}, byHost != 0)
 	})
 }
 

@@ -78,8 +78,8 @@ int32_t gshmem_quiet_on_stream(uint64_t world, void *stream) { PASS(goshmem_quie
 int32_t gshmem_barrier_on_stream(uint64_t team, void *stream) {
   PASS(goshmem_collective_on_stream(team, GSHMEM_BARRIER, NULL, NULL, 0, 0, 0, -1, stream));
 }
-int32_t gshmem_collective_announce(uint64_t team, int32_t what, uint64_t count, int32_t dtype, int32_t op, int32_t root) {
-  PASS(goshmem_collective_announce(team, what, count, dtype, op, root));
+int32_t gshmem_collective_announce(uint64_t team, int32_t what, uint64_t count, int32_t dtype, int32_t op, int32_t root, int32_t by_host) {
+  PASS(goshmem_collective_announce(team, what, count, dtype, op, root, by_host));
 }
 int32_t gshmem_exchange_announce(uint64_t team, int32_t dtype, const uint64_t *sent_bytes, const uint64_t *taken_bytes) {
   PASS(goshmem_exchange_announce(team, dtype, (uint64_t *)sent_bytes, (uint64_t *)taken_bytes));

@@ -452,10 +452,10 @@ GSHMEM_API int32_t gshmem_barrier_on_stream(uint64_t team, void *stream);
  */
 GSHMEM_API int32_t gshmem_collective_on_stream(uint64_t team, int32_t what, const void *in, void *out, uint64_t count, int32_t dtype, int32_t op, int32_t root, void *stream);
 
-/* Tells the members of a collective which this PE is about to do otherwise than by one kernel (in several, or through host memory), so that members which queue
-   something else are found. It is one of the team's collectives on the device, in their order, and queues nothing; every member announces the same.
+/* Tells the members of a collective which this PE is about to do otherwise than by one kernel, in several or (by_host not 0) by gshmem_collective on host memory,
+   so that members which queue something else are found. Between two that go by the host that collective compares. It is one of the team's collectives on the device, in their order, and queues nothing; every member announces the same.
    Threads: any, ordered per team. Collective: over the team. Blocks: no. */
-GSHMEM_API int32_t gshmem_collective_announce(uint64_t team, int32_t what, uint64_t count, int32_t dtype, int32_t op, int32_t root);
+GSHMEM_API int32_t gshmem_collective_announce(uint64_t team, int32_t what, uint64_t count, int32_t dtype, int32_t op, int32_t root, int32_t by_host);
 
 /* The same for an uneven all-to-all: sent_bytes[i] go to rank i, taken_bytes[i] are expected from it, one number for each member. GSHMEM_EMISMATCH on every PE
    when what one sends is not what the other takes. Threads: any, ordered per team. Collective: over the team. Blocks: no. */

@@ -51,7 +51,8 @@ type asked struct {
 const (
 	WayKernel = iota // the team's kernel, in place where it can be
 	WayApart         // the kernel with its result elsewhere
-	WayHost          // announced only: through host memory, or by several kernels
+	WaySteps         // announced: by several kernels
+	WayHost          // announced: through host memory, where the collective itself compares
 )
 
 // words is the record as it is told. The first word has the number and a check, because the others may be of another record when they are read.
@@ -96,7 +97,7 @@ func (x *accelerator) record(c coll.Call, way uint8) asked {
 	if c.Op == coll.AllReduce && c.In != c.Out && way == WayKernel {
 		a.way = WayApart
 	}
-	if way != WayHost && x.symmetric(shared, 0) {
+	if way == WayKernel && x.symmetric(shared, 0) {
 		a.at = uint64(shared - x.arena.low)
 	}
 	return a
@@ -105,6 +106,8 @@ func (x *accelerator) record(c coll.Call, way uint8) asked {
 // differs names the first field in which two records differ, with both values; "" when they are equal.
 func (a asked) differs(b asked) string {
 	switch {
+	case a.way == WayHost && b.way == WayHost:
+		return ""
 	case a.op != b.op:
 		return "the operations"
 	case a.dtype != b.dtype:
@@ -143,8 +146,10 @@ func (a asked) String() string {
 	switch a.way {
 	case WayApart:
 		s += ", out of place"
+	case WaySteps:
+		return s + ", in steps"
 	case WayHost:
-		return s + ", in steps or through the host"
+		return s + ", through the host"
 	}
 	return s + fmt.Sprintf(", shared buffer at offset %#x", a.at)
 }
@@ -337,10 +342,15 @@ func (x *accelerator) compareTeams() {
 
 // AnnounceOnStream tells the members of a collective that this PE is about to do otherwise than by one kernel, so that members which do
 // something else are found. It queues nothing.
-func (t *Team) AnnounceOnStream(c coll.Call) error { return t.announce(c, func() {}) }
+func (t *Team) AnnounceOnStream(c coll.Call, byHost bool) error {
+	if byHost {
+		return t.announce(c, WayHost, func() {})
+	}
+	return t.announce(c, WaySteps, func() {})
+}
 
 // announce does so, and calls more before it looks what the others told.
-func (t *Team) announce(c coll.Call, more func()) error {
+func (t *Team) announce(c coll.Call, way uint8, more func()) error {
 	x, done, err := t.w.onStream("collective_announce")
 	if err != nil {
 		return err
@@ -356,5 +366,5 @@ func (t *Team) announce(c coll.Call, more func()) error {
 	t.streamMu.Lock()
 	defer t.streamMu.Unlock()
 	more()
-	return t.askLocked(x, x.record(c, WayHost))
+	return t.askLocked(x, x.record(c, way))
 }

@@ -30,7 +30,7 @@ func (t *Team) AnnounceExchange(dtype int, sent, taken []uint64) error {
 	if sent[t.me] != taken[t.me] {
 		return status.New(status.InvalidArgument, op, "this PE sends %d bytes to itself and takes %d", sent[t.me], taken[t.me])
 	}
-	return t.announce(coll.Call{Op: coll.AllToAllV, DType: dtype}, func() {
+	return t.announce(coll.Call{Op: coll.AllToAllV, DType: dtype}, WaySteps, func() {
 		p := &t.agree.pairs
 		if p.seen == nil {
 			p.seen = make([]uint32, len(t.pes))

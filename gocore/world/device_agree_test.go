@@ -41,7 +41,7 @@ func TestAskedDiffers(t *testing.T) {
 		"sizes":      func(b *asked) { b.count++ },
 		"operators":  func(b *asked) { b.kind = uint8(reduce.Sum) },
 		"roots":      func(b *asked) { b.root = 1 },
-		"ways":       func(b *asked) { b.way = WayHost },
+		"ways":       func(b *asked) { b.way = WaySteps },
 		"places":     func(b *asked) { b.at = 0 },
 	} {
 		b := a

@@ -225,7 +225,7 @@ PROTOTYPES: Dict[str, str] = {
     "gshmem_signal_wait_on_stream": "i32: u64 ptr i32 i32 ptr",
     "gshmem_quiet_on_stream": "i32: u64 ptr",
     "gshmem_barrier_on_stream": "i32: u64 ptr",
-    "gshmem_collective_announce": "i32: u64 i32 u64 i32 i32 i32",
+    "gshmem_collective_announce": "i32: u64 i32 u64 i32 i32 i32 i32",
     "gshmem_exchange_announce": "i32: u64 i32 ptr ptr",
     "gshmem_collective_on_stream": "i32: u64 i32 ptr ptr u64 i32 i32 i32 ptr",
     "gshmem_send": "i32: u64 ptr u64 i32 i64 u32 i64 i64 ptr",

@@ -55,7 +55,7 @@ def _run(
     if members.world.device is not None:
         members.world.device.settle(what.lower(), timeout)
         if members.world.device.kernels and what not in ("BARRIER", "SYNC"):  # a member that queues a kernel instead is found
-            _call.check(library().collective_announce(members.handle, _WHAT[what], count, dtype, op, root), what.lower())
+            _call.check(library().collective_announce(members.handle, _WHAT[what], count, dtype, op, root, 1), what.lower())
     request = _u64()
     try:
         status = library().collective(

@@ -99,6 +99,8 @@ class Pool:
         self._env.update({"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "TORCH_DEVICE_BACKEND_AUTOLOAD": self._env.get("TORCH_DEVICE_BACKEND_AUTOLOAD", "1")})
         if self._env.get("SHMEM_TEST_DEVICE", "cpu") != "cpu" and os.environ.get("SHMEM_TEST_STAGED") != "1":
             self._env.update({"SHMEM_DEVICE": "npu", "SHMEM_DEVICE_SIZE": "64M"})  # for worlds that a process group makes
+        elif os.environ.get("SHMEM_TEST_STAGED") == "1":
+            self._env["SHMEM_DEVICE"] = "none"
         self._env.update(extra_env or {})
 
     def run(self, function: Callable[..., Any], *args: Any, world: bool = True, timeout: float = 60, heap: str = "256M") -> List[Any]:

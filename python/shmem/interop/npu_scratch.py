@@ -190,9 +190,9 @@ class Scratch:
         self._last, self._pending = (stream, event), True
 
 
-def announce(team: int, what: int, count: int, dtype: int, operator: int, root: int) -> None:
+def announce(team: int, what: int, count: int, dtype: int, operator: int, root: int, by_host: bool = False) -> None:
     """Tells the members of an operation that this PE does otherwise than by one kernel. Collective over the team. Blocks: no."""
-    status = library().collective_announce(team, what, count, dtype, operator, root)
+    status = library().collective_announce(team, what, count, dtype, operator, root, by_host)
     if status < 0:
         _call.fail(status, _abi_names.get(what, "collective"))
 

@@ -151,7 +151,7 @@ class Kernels:
         reduces = tensors and what in (codes.ALL_REDUCE, codes.REDUCE, codes.REDUCE_SCATTER)
         reduction = types.known_codes(tensors[0].dtype, int(opts.reduceOp.op) if opts is not None else 0) if reduces else None
         with self._scratch.lock:
-            announce(self._channel.team, what, sum(t.numel() for t in tensors) if count is None else count, dtype, reduction[1] if reduction else 0, root)
+            announce(self._channel.team, what, sum(t.numel() for t in tensors) if count is None else count, dtype, reduction[1] if reduction else 0, root, True)
 
     # ---- movements -------------------------------------------------------------------------------------------------------
 

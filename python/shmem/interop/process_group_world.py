@@ -25,12 +25,15 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 from .. import _bootstrap, _call, _world
 from .._errors import InvalidArgumentError, RendezvousError, ShmemError
 from .._lib import library
+from . import npu
 from .ops_channel import Channel
 from .work_completions import Completions
 
 _log = logging.getLogger("shmem.torch")
 _REUSE = b"reuse"
 _FAILED = b"failed:"
+_WITH_NPU = b"npu:"
+_DEVICE_HEAP = "512M"
 # Leaving waits for the others so that nobody loses memory under his feet, yet a script must end.
 _LEAVE_SECONDS = 30.0
 _EXIT_SECONDS = 2.0
@@ -209,17 +212,34 @@ def _open(store: Any, rank: int, size: int, timeout: timedelta, options: Any) ->
     seconds = timeout.total_seconds()
     chosen = _chosen(options)
     mine = _borrowable(rank, size) if not chosen else None
+    npus = _wants_npu(chosen)
     if size == 1:
-        return _over(mine) if mine is not None else GroupWorld(_world.World(0, 1, timeout=seconds, **chosen), True)
+        return _over(mine) if mine is not None else GroupWorld(_world.World(0, 1, timeout=seconds, **(_with_npu() if npus else {}), **chosen), True)
     store.add(f"{prefix}/has", 1 if mine is not None else 0)
+    store.add(f"{prefix}/npu", 1 if npus else 0)
     store.add(f"{prefix}/came", 1)
     if rank == 0:
-        word = _publish(store, prefix, size, seconds, mine is not None, chosen)
+        word = _publish(store, prefix, size, seconds, mine is not None, npus, chosen)
     else:
         word = _await(store, prefix, seconds, size)
     if word == _REUSE:
         return _over(mine)
+    if word.startswith(_WITH_NPU):
+        word, chosen = word[len(_WITH_NPU) :], {**_with_npu(), **chosen}
     return GroupWorld(_world.World(rank, size, uid=word, timeout=seconds, **chosen), True)
+
+
+def _wants_npu(chosen: Dict[str, Any]) -> bool:
+    """Whether this rank's program uses its npu and says nothing about ours: then a world that groups make gets the device, where every rank does.
+
+    torch_npu being there says nothing: torch imports it by itself, also in programs of cpu tensors.
+    """
+    return npu.loaded() and "device" not in chosen and "SHMEM_DEVICE" not in os.environ and bool(npu.runtime().is_initialized())
+
+
+def _with_npu() -> Dict[str, Any]:
+    """What such a world is made with: the device that torch.npu uses; its heap holds little but the groups' scratch."""
+    return {"device": f"auto:{npu.runtime().current_device()}", **({} if "SHMEM_DEVICE_SIZE" in os.environ else {"device_heap": _DEVICE_HEAP})}
 
 
 def _over(world: Any) -> GroupWorld:
@@ -238,15 +258,16 @@ def _borrowable(rank: int, size: int) -> Any:
     return world if (world.rank, world.size) == (rank, size) else None
 
 
-def _publish(store: Any, prefix: str, size: int, seconds: float, has: bool, chosen: Dict[str, Any]) -> bytes:
-    """Rank 0 decides and says so: reuse, or the unique id of a new world."""
+def _publish(store: Any, prefix: str, size: int, seconds: float, has: bool, npus: bool, chosen: Dict[str, Any]) -> bytes:
+    """Rank 0 decides and says so: reuse, or the unique id of a new world, with a device when every rank wants one."""
     word = b""
     try:
-        if has:
+        if has or npus:
             _until(lambda: store.add(f"{prefix}/came", 0) >= size, seconds, f"{size} ranks to create the process group")
             if store.add(f"{prefix}/has", 0) == size:
                 word = _REUSE
-        word = word or _bootstrap.unique_id(chosen.get("interface"))
+        if not word:
+            word = (_WITH_NPU if npus and store.add(f"{prefix}/npu", 0) == size else b"") + _bootstrap.unique_id(chosen.get("interface"))
     except BaseException as problem:
         store.set(f"{prefix}/word", _FAILED + str(problem).encode())
         raise

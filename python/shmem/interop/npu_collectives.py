@@ -149,4 +149,3 @@ class KernelWork(Work):
                 future.set_result(list(self._result))
             self._future = future
         return self._future
-

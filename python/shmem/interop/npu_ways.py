@@ -117,9 +117,7 @@ class Ways:
         way = Way(codes.ALL_GATHER, parts.longest, most, load, begin_, store, dtype)
         return way
 
-    def reduce_scatter(
-        self, outputs: Sequence[torch.Tensor], inputs: Sequence[Sequence[torch.Tensor]], how: Any
-    ) -> Way:
+    def reduce_scatter(self, outputs: Sequence[torch.Tensor], inputs: Sequence[Sequence[torch.Tensor]], how: Any) -> Way:
         """inputs[rank] are what that rank keeps the reduction of."""
         run, parts, size = Run(outputs), _Parts(inputs), outputs[0].element_size()
         most = self._of.room(self._of.size + 1)

@@ -383,9 +383,7 @@ class DeviceExchanges(StagedExchanges):
 
     # ---- exchanges -------------------------------------------------------------------------------------------------------
 
-    def all_to_all_single(
-        self, output: torch.Tensor, input: torch.Tensor, output_splits: Sequence[int], input_splits: Sequence[int], opts: Any = None
-    ) -> Work:
+    def all_to_all_single(self, output: torch.Tensor, input: torch.Tensor, output_splits: Sequence[int], input_splits: Sequence[int], opts: Any = None) -> Work:
         """Sends the i-th part of a tensor to rank i, parts along dimension 0. Collective. Blocks: until done unless asyncOp."""
         device = npu.device_of([output, input])
         if device is None:
@@ -399,8 +397,10 @@ class DeviceExchanges(StagedExchanges):
                 return work
 
         if not even:
-            rows = [[part // output.element_size() for part in self._rows(t, splits, role)] for t, splits, role in
-                    ((output, output_splits, "output"), (input, input_splits, "input"))]
+            rows = [
+                [part // output.element_size() for part in self._rows(t, splits, role)]
+                for t, splits, role in ((output, output_splits, "output"), (input, input_splits, "input"))
+            ]
             work = self._by_device().exchange([output], [input], rows, is_sync(opts))
             if work is not None:
                 return work

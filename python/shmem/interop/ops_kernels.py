@@ -210,7 +210,7 @@ class Kernels:
             if _touch(inside, outside):
                 inside = [sides.aside(tensor) for tensor in inside]
             if rows is not None:
-                inside, outside = list(inside[0].view(-1).split(rows[1])), list(outside[0].view(-1).split(rows[0]))
+                inside, outside = _cut(inside[0], rows[1]), _cut(outside[0], rows[0])
             self._scratch.exchange.carry([Run([one]) for one in outside], [Run([one]) for one in inside], types.code_of(inputs[0].dtype))
 
         return self._run(sync, [*outputs, *inputs], outputs, prepare)
@@ -255,6 +255,15 @@ class Kernels:
         for i, part in enumerate(parts):
             if part.numel() != like.numel():
                 raise InvalidArgumentError(f"{what}: {role} {i} has {part.numel()} elements, the tensor of this rank has {like.numel()}")
+
+
+def _cut(tensor: torch.Tensor, sizes: Sequence[int]) -> List[torch.Tensor]:
+    """Parts of these numbers of elements of a contiguous tensor, end to end."""
+    flat, at, parts = tensor.view(-1), 0, []
+    for size in sizes:
+        parts.append(flat[at : at + size])
+        at += size
+    return parts
 
 
 def _split(tensors: _Tensors, n: int) -> List[List[torch.Tensor]]:

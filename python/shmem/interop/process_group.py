@@ -21,6 +21,7 @@ from .ops_exchange import Exchanges
 from .process_group_dynamo import hide
 from .process_group_memory import Memory
 from .process_group_world import GroupWorld, in_place, open_default, open_subgroup
+from .registration import NAME
 
 # Backend can be subclassed from 2.14 on; FakeWork came with that.
 HYBRID = hasattr(torch._C._distributed_c10d, "FakeWork")
@@ -179,7 +180,7 @@ def create(opts: Any, options: Any = None) -> Any:
             "use 'shmem' (or one of the others) for the whole group, or torch 2.14 or newer"
         )
     kind = _backend_kind() if mixed else _group_kind()
-    world, channel, name = _open(opts, options)
+    world, channel, name = _open(opts, options, not mixed or f"{npu.KIND}:{NAME}" in mixed.split(","))
     hide()  # everything that serves this group is loaded now
     return kind(world, channel, name) if mixed else kind(opts.store, world, channel, name)
 
@@ -203,15 +204,15 @@ def _backend_kind() -> Any:
     return ShmemBackend
 
 
-def _open(opts: Any, options: Any) -> "tuple[GroupWorld, Channel, str]":
+def _open(opts: Any, options: Any, npus: bool) -> "tuple[GroupWorld, Channel, str]":
     members = list(opts.global_ranks_in_group)
     name = str(opts.group_id)
     if not members:
-        world, channel = open_default(opts.store, opts.group_rank, opts.group_size, opts.timeout, options)
+        world, channel = open_default(opts.store, opts.group_rank, opts.group_size, opts.timeout, options, npus)
     else:
         if members[opts.group_rank : opts.group_rank + 1] == [] or len(members) != opts.group_size:
             raise InvalidArgumentError(f"group {name}: rank {opts.group_rank} of {opts.group_size} does not fit the ranks {members}")
-        world, channel = open_subgroup(opts.store, members, opts.group_rank, opts.timeout, options)
+        world, channel = open_subgroup(opts.store, members, opts.group_rank, opts.timeout, options, npus)
     channel.in_place = in_place(options)
     return world, channel, name
 

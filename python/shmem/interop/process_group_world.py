@@ -79,7 +79,11 @@ class GroupWorld:
         if self.world.device is not None:
             from .npu_scratch import open_scratch
 
-            made.scratch, made.without_scratch = open_scratch(self.world, made.team, rank, len(members))
+            try:
+                made.scratch, made.without_scratch = open_scratch(self.world, made.team, rank, len(members))
+            except BaseException:
+                library().team_destroy(made.team)
+                raise
         with self._lock:
             self.channels.append(made)
         return made
@@ -149,22 +153,24 @@ def default_world() -> Optional[GroupWorld]:
     return _default if _default is not None and _default.alive else None
 
 
-def open_default(store: Any, rank: int, size: int, timeout: timedelta, options: Any) -> "tuple[GroupWorld, Channel]":
-    """The world and channel of a new default group. Collective over all ranks. Blocks until they arrive."""
+def open_default(store: Any, rank: int, size: int, timeout: timedelta, options: Any, npus: bool = True) -> "tuple[GroupWorld, Channel]":
+    """The world and channel of a new default group; `npus`: it is to serve npu tensors as well. Collective over all ranks. Blocks until they arrive."""
     global _default
     stale = default_world()
     if stale is not None:  # torch before 2.14 does not tell a plug-in that its group was destroyed
         stale.close(min(_LEAVE_SECONDS, timeout.total_seconds()))
-    made = _open(store, rank, size, timeout, options)
+    made = _open(store, rank, size, timeout, options, npus)
     _default = made
     return made, made.channel(range(size), rank, timeout)
 
 
-def open_subgroup(store: Any, members: Sequence[int], rank: int, timeout: timedelta, options: Any) -> "tuple[GroupWorld, Channel]":
+def open_subgroup(
+    store: Any, members: Sequence[int], rank: int, timeout: timedelta, options: Any, npus: bool = True
+) -> "tuple[GroupWorld, Channel]":
     """The world and channel of new_group: a team of the default world, or a world of its own. Collective over the members."""
     world = default_world()
     if world is None:
-        world = _open(store, rank, len(members), timeout, options)
+        world = _open(store, rank, len(members), timeout, options, npus)
         return world, world.channel(range(len(members)), rank, timeout)
     if _chosen(options):
         raise InvalidArgumentError(f"pg_options {sorted(_chosen(options))} belong to the world; give them to init_process_group")
@@ -201,7 +207,7 @@ def in_place(options: Any) -> bool:
     return isinstance(options, dict) and bool(options.get(_OF_GROUP))
 
 
-def _open(store: Any, rank: int, size: int, timeout: timedelta, options: Any) -> GroupWorld:
+def _open(store: Any, rank: int, size: int, timeout: timedelta, options: Any, npus: bool) -> GroupWorld:
     """Meets through the store: borrows the world of shmem.init() when every rank has one like this group, else makes a new one.
 
     The store may be older than this group (torchrun's outlives a restart of the group): each rank counts its visits in the
@@ -212,7 +218,7 @@ def _open(store: Any, rank: int, size: int, timeout: timedelta, options: Any) ->
     seconds = timeout.total_seconds()
     chosen = _chosen(options)
     mine = _borrowable(rank, size) if not chosen else None
-    npus = _wants_npu(chosen)
+    npus = npus and _wants_npu(chosen)
     if size == 1:
         return _over(mine) if mine is not None else GroupWorld(_world.World(0, 1, timeout=seconds, **(_with_npu() if npus else {}), **chosen), True)
     store.add(f"{prefix}/has", 1 if mine is not None else 0)
@@ -280,7 +286,7 @@ def _await(store: Any, prefix: str, seconds: float, size: int) -> bytes:
     _until(lambda: store.check([f"{prefix}/word"]), seconds, f"rank 0 of {size} to create the process group")
     said = bytes(store.get(f"{prefix}/word"))
     if said.startswith(_FAILED):
-        raise RendezvousError(f"rank 0 could not create the process group: {said[len(_FAILED):].decode('utf-8', 'replace')}", pe=0)
+        raise RendezvousError(f"rank 0 could not create the process group: {said[len(_FAILED) :].decode('utf-8', 'replace')}", pe=0)
     return said if said == _REUSE else bytes.fromhex(said.decode())
 
 

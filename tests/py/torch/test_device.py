@@ -534,7 +534,7 @@ def nothing_is_left(ctx):
     """Groups that come and go give their memory back."""
     groups.join(ctx)
     used = []
-    for turn in range(6):
+    for _ in range(6):
         group = dist.new_group(list(range(ctx.n)))
         dist.all_reduce(ones(), group=group)
         dist.destroy_process_group(group)

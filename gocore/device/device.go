@@ -52,6 +52,9 @@ type Device interface {
 	// it is unmapped and after all work that uses it; Close ends what is left. Where chip, runtime or kernel cannot, it fails and says why.
 	Register(at uintptr, bytes uint64) (uintptr, error)
 	Unregister(at uintptr) error
+	// Locked says whether host memory is locked for copies, so that they are queued and not done during the call: that of AllocHost is, that of
+	// Register where the runtime can.
+	Locked(at uintptr) bool
 	// AllocAt is Alloc at an address of the caller's choice, for the one that kernels know. Where the chip or the runtime does
 	// not let it choose, or the place is taken, it fails, and Facts says why. Free ends it.
 	AllocAt(bytes uint64, at uintptr) (uintptr, error)

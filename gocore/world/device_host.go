@@ -148,21 +148,20 @@ func (x *accelerator) hideHost() {
 	}
 }
 
-// hostTwin is where the device's copies find a PE's twin of an own address in the host heap: in locked memory, so that they need not wait.
-// false: it is not within reach.
-func (x *accelerator) hostTwin(at uintptr, pe int) (uintptr, bool) {
+// kernelsReach says whether kernels find a PE's twin of an own address in the host heap.
+func (x *accelerator) kernelsReach(at uintptr, pe int) bool {
 	h := x.hosted.Load()
-	if h == nil || pe < 0 || pe >= len(h.bases) || h.bases[pe] == 0 || !x.w.host.covers(at, 0) {
+	return h != nil && pe >= 0 && pe < len(h.bases) && h.bases[pe] != 0 && x.w.host.covers(at, 0)
+}
+
+// hostTwin is where the device's copies find it, in locked memory, so that they need not wait. false: they would, or it is not within reach.
+func (x *accelerator) hostTwin(at uintptr, pe int) (uintptr, bool) {
+	if !x.kernelsReach(at, pe) {
 		return 0, false
 	}
 	base, _ := x.w.hostPart(pe)
-	return base + (at - x.w.heapLow()), true
-}
-
-// kernelsReach says whether kernels find a PE's twin of an own address in the host heap.
-func (x *accelerator) kernelsReach(at uintptr, pe int) bool {
-	_, ok := x.hostTwin(at, pe)
-	return ok
+	there := base + (at - x.w.heapLow())
+	return there, x.dev.Locked(there)
 }
 
 // DeviceAddress is where kernels of this PE's device find a PE's twin of an own symmetric address, of either heap.

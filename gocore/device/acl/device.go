@@ -29,6 +29,7 @@ type place struct {
 	kind   kind
 	handle uintptr // fixed: its physical memory
 	window uintptr // registered: where kernels find it; window: where the host does
+	locked bool    // registered: for copies too
 }
 
 // Device is one NPU.
@@ -176,6 +177,12 @@ func (d *Device) Holds(at uintptr) bool {
 		return p.kind.onDevice()
 	}
 	return at != 0 && d.usable("") == nil && d.b.onDevice(at)
+}
+
+// Locked implements [device.Device].
+func (d *Device) Locked(at uintptr) bool {
+	_, _, p, ok := d.places.Find(at)
+	return ok && (p.kind == pinned || p.kind == registered && p.locked)
 }
 
 // patience is how long Close lets the work of streams run on, and longPatience how long FreeStream does.

@@ -27,7 +27,7 @@ func (b *binding) freeHost(at uintptr) *failure {
 	return asked("aclrtFreeHost", func(e *C.gacl_error) { C.gacl_aclrtFreeHost(b.c, e, pointerTo(at)) })
 }
 
-// registerHost maps host memory for kernels and locks it; where the release or the chip has no such call, the older one maps it.
+// registerHost maps host memory for kernels and locks it.
 func (b *binding) registerHost(at uintptr, n uint64) *failure {
 	return asked("aclrtHostRegisterV2", func(e *C.gacl_error) {
 		C.gacl_aclrtHostRegisterV2(b.c, e, pointerTo(at), C.uint64_t(n), C.GACL_HOST_MAPPED|C.GACL_HOST_PINNED)
@@ -41,7 +41,7 @@ func (b *binding) registeredAt(at uintptr) (uintptr, *failure) {
 	})
 }
 
-// mapHost is the older form of both.
+// mapHost is the older form of both; it says nothing of locking.
 func (b *binding) mapHost(at uintptr, n uint64) (uintptr, *failure) {
 	return given("aclrtHostRegister", func(e *C.gacl_error, out *unsafe.Pointer) {
 		C.gacl_aclrtHostRegister(b.c, e, pointerTo(at), C.uint64_t(n), C.GACL_REGISTER_MAPPED, out)

@@ -29,31 +29,30 @@ func (d *Device) Register(at uintptr, bytes uint64) (uintptr, error) {
 	if release := linux(); !newer(release, 5, 10) {
 		return 0, status.New(status.Unsupported, op, "this is Linux %s, and CANN registers memory that it has not allocated on kernels newer than 5.10 only; use device memory", release)
 	}
-	there, f := d.mapForKernels(at, bytes)
+	there, locked, f := d.mapForKernels(at, bytes)
 	if f != nil {
 		return 0, f.as(op, -1)
 	}
-	d.places.Add(at, bytes, place{kind: registered, window: there})
+	d.places.Add(at, bytes, place{kind: registered, window: there, locked: locked})
 	if there != at {
 		d.places.Add(there, bytes, place{kind: window, window: at})
 	}
 	return there, nil
 }
 
-// mapForKernels registers host memory in the best way there is. Nothing is left behind when it fails.
-func (d *Device) mapForKernels(at uintptr, bytes uint64) (uintptr, *failure) {
-	f := d.b.registerHost(at, bytes)
-	if f.unsupported() {
-		return d.b.mapHost(at, bytes)
+// mapForKernels registers host memory in the best way there is: locked for copies, or mapped only. Nothing is left behind when it fails.
+func (d *Device) mapForKernels(at uintptr, bytes uint64) (there uintptr, locked bool, f *failure) {
+	if f = d.b.registerHost(at, bytes); f.unsupported() {
+		there, f = d.b.mapHost(at, bytes)
+		return there, false, f
 	}
 	if f != nil {
-		return 0, f
+		return 0, false, f
 	}
-	there, f := d.b.registeredAt(at)
-	if f != nil {
+	if there, f = d.b.registeredAt(at); f != nil {
 		_ = d.b.unregisterHost(at) // the first failure is the one to report
 	}
-	return there, f
+	return there, true, f
 }
 
 // Unregister implements [device.Device].

@@ -61,6 +61,7 @@ func TestKernelsReachRegisteredMemory(t *testing.T) {
 		assert.ErrorIs(t, err, status.InvalidArgument, "it ends there")
 		assert.False(t, w.d.Holds(at))
 		assert.False(t, w.d.Holds(there))
+		assert.Equal(t, s.release == "" && s.fail == "", w.d.Locked(at+1), "the older call only maps")
 
 		_, err = w.d.Register(at, uint64(len(mem)))
 		assert.ErrorIs(t, err, status.InvalidArgument, "twice")

@@ -160,6 +160,12 @@ func (d *Device) AllocAt(bytes uint64, at uintptr) (uintptr, error) {
 	return 0, status.New(status.Unsupported, "device alloc", "%d bytes at %#x: a device of host memory chooses its addresses", bytes, at)
 }
 
+// Locked implements [device.Device].
+func (d *Device) Locked(at uintptr) bool {
+	_, _, p, ok := d.places.Find(at)
+	return ok && p.pinned
+}
+
 // Holds implements [device.Device].
 func (d *Device) Holds(at uintptr) bool {
 	_, _, p, ok := d.places.Find(at)

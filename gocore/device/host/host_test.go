@@ -240,6 +240,8 @@ func TestRegisteredMemoryIsPinned(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, at, there)
 	assert.False(t, d.Holds(at))
+	assert.True(t, d.Locked(at+5))
+	assert.False(t, d.Locked(at+uintptr(len(mem))))
 	_, err = d.Register(at, uint64(len(mem)))
 	assert.ErrorIs(t, err, status.InvalidArgument)
 	_, err = d.Register(at, 3)

@@ -11,11 +11,11 @@ from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TARGETS = ["rma/*.cpp", "coll/*.cpp", "coll/*.h", "fused/*.cpp", "include/kernel_entry.h", "include/device/internal/*.h",
-           "include/device/gm2gm/*.h", "include/device/gm2gm/engine/*.h", "include/device/ub2gm/engine/*.h", "include/device/team/*.h"]
+           "include/device/shmem_def.h", "include/device/gm2gm/*.h", "include/device/gm2gm/engine/*.h", "include/device/ub2gm/engine/*.h", "include/device/team/*.h"]
 # Statements whose loss is a mutant: waits, flags, cleans, and what must happen at all.
 CALLS = ("SetFlag|WaitFlag|PipeBarrier|DataSyncBarrier|SetAtomicAdd|SetAtomicNone|DataCacheCleanAndInvalid|quiet|refresh_cache|team_barrier|"
          "core_barrier|pe_barrier|settle|turn_over|announce|wait_reached|wait_until|store_shared|mark_unrouted|engine_quiet|engine_drain|"
-         "engine_set|engine_write|sdma_quiet|check_scratch|put_before_signal|put_rows_nbi|signal")
+         "engine_set|engine_write|sdma_quiet|check_scratch|put_before_signal|put_rows_nbi|signal|InitSocState")
 REMOVED = re.compile(rf"^(for \(.*\) )?(\(void\))?(AscendC::|gshmem::)?({CALLS})\b.*;( //.*)?$")
 GUARD = re.compile(r"^[^{]*;( //.*)?$")
 BOUND = re.compile(r"(?P<lead>.*(?:return |= |\())(?P<bound>[\w.\->()+* ]+ < [\w.\->()]+) \?(?P<rest>.*)")

@@ -24,8 +24,9 @@ NPU: Dict[str, str] = {
 # What the short form always runs; of the rest it takes a sample, another one each day.
 CORE = (
     "test_rma.py test_signals.py test_memory.py test_team.py test_atomics.py test_collectives.py compat/test_c.py::test_every_function "
-    "torch/test_smoke.py torch/test_ops.py torch/test_p2p.py torch/test_async.py torch/test_symmetric.py torch/test_device.py "
-    "torch/test_functional.py::test_functional torch/test_training.py::test_fsdp2 torch/test_subgroups.py::test_subsets"
+    "torch/test_smoke.py torch/test_ops.py torch/test_device.py::test_every_operation_by_kernels torch/test_p2p.py::test_ring "
+    "torch/test_async.py::test_many torch/test_symmetric.py::test_first_values torch/test_functional.py::test_functional "
+    "torch/test_training.py::test_fsdp2 torch/test_subgroups.py::test_subsets"
 ).split()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 import pytest
@@ -13,6 +14,9 @@ if HERE not in sys.path:
     sys.path.insert(0, HERE)
 if os.environ.get("SHMEM_TEST_INSTALLED") != "1":
     sys.path.insert(0, os.path.join(ROOT, "python"))
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # of a shell's background job; what the tests start would inherit it, and Ctrl-C is tested
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import left_out  # noqa: E402
 from pool import pools  # noqa: E402

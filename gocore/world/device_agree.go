@@ -3,7 +3,6 @@ package world
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
 	"time"
 
 	"goshmem/gocore/coll"
@@ -64,13 +63,12 @@ func (a asked) words() [4]uint64 {
 
 // headWord is a number and a check of it and of the words behind it.
 func headWord(seq uint32, rest []uint64) uint64 {
-	h := fnv.New32a()
-	for _, v := range append([]uint64{uint64(seq)}, rest...) {
-		for i := range 8 {
-			_, _ = h.Write([]byte{byte(v >> (8 * i))}) // cannot fail
-		}
+	const odd = 0x9e3779b97f4a7c15
+	h := (uint64(seq) + 1) * odd
+	for _, v := range rest {
+		h = (h ^ h>>29 ^ v) * odd // a word that differs differs in the upper half afterwards
 	}
-	return uint64(seq)<<32 | uint64(h.Sum32())
+	return uint64(seq)<<32 | (h^h>>29)>>32
 }
 
 // askedFrom is the record in words, false when they are not of one record.

@@ -18,7 +18,7 @@ if os.environ.get("SHMEM_TEST_INSTALLED") != "1":
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # of a shell's background job; what the tests start would inherit it, and Ctrl-C is tested
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-import left_out  # noqa: E402
+import left_out  # noqa: E402, I001
 from pool import pools  # noqa: E402
 
 

@@ -18,7 +18,7 @@ NPU: Dict[str, str] = {
     "test_surface.py": "names, docstrings and the import: no world",
     "test_cli.py": "the launcher's pipes, signals and options; worlds with a device under it: test_openshmem.py",
     "torch/test_documents.py": "programs of the documents for hosts; that of docs/npu.md runs in tests/npu/test_documents.py",
-    "torch/test_functional.py::test_compiled[inductor]": "torch_npu 2.14.0 replaces functions of inductor by its own of another signature (make_reduction), on any device",
+    "torch/test_functional.py::test_compiled[inductor]": "torch_npu 2.14.0 replaces functions of inductor by its own of another signature, on any device",
 }
 
 # What the short form always runs; of the rest it takes a sample, another one each day.

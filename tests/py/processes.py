@@ -11,6 +11,7 @@ import time
 from typing import Dict, List, NamedTuple, Optional
 
 import devices
+
 from pool import PACKAGE
 
 PRELUDE = """

@@ -52,12 +52,11 @@ def build(tmp_path_factory):
     return compile_one
 
 
-def run(program: str, n: int, timeout: float = 60) -> list:
+def run(program: str, n: int, timeout: float = 180) -> list:
     """Runs n PEs; gives (code, output, errors) of each. Nothing is left running."""
     port = str(free_port(before=8, after=8))  # its neighbours serve other instances
-    pes = [
-        subprocess.Popen([program, str(me), str(n), port], env={**environment(), "LOCAL_RANK": str(me)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for me in range(n)
-    ]
+    env, pipes = environment(), {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    pes = [subprocess.Popen([program, str(me), str(n), port], env={**env, "LOCAL_RANK": str(me)}, **pipes) for me in range(n)]
     try:
         ended = [pe.communicate(timeout=timeout) for pe in pes]
     except subprocess.TimeoutExpired:
@@ -171,7 +170,7 @@ def test_a_program_in_upstreams_style(build, n):
 
 @pytest.mark.parametrize("n", [1, 3])
 def test_global_exit_ends_every_pe(build, n):
-    assert [code for code, _, _ in run(build("exits.c"), n, timeout=20)] == [23] * n
+    assert [code for code, _, _ in run(build("exits.c"), n, timeout=60)] == [23] * n
 
 
 def test_as_many_instances_as_there_can_be(build):
@@ -183,5 +182,5 @@ def test_init_through_mpi(build):
         pytest.skip("no MPI")
     program = build("mpi.c", compiler="mpicc")
     command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", program]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=90)
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=180)
     assert done.returncode == 0 and done.stdout.count("MPI fine") == 2, done.stdout + done.stderr

@@ -132,7 +132,6 @@ def test_handles(pool):
 
 
 def operators(ctx):
-    import shmem
     import shmem.interop.functional as sf
 
     groups.join(ctx)

@@ -319,13 +319,13 @@ def test_uneven_all_to_all(fresh):
 
 
 def late(ctx):
-    """The host waits for nobody: a rank that is a second late holds up the others' streams and not their threads."""
+    """The host waits for nobody: a rank that is seconds late holds up the others' streams and not their threads."""
     groups.join(ctx)
     t, host = npu(numbers(1000, ctx.me)), torch.zeros(1, device="cpu")
     dist.all_reduce(t.clone())
     dist.all_reduce(host)  # together
     if ctx.me == 0:
-        time.sleep(1.0)
+        time.sleep(3.0)
     began = time.monotonic()
     work = dist.all_reduce(t, async_op=True)
     other = t.new_ones(9)
@@ -333,7 +333,7 @@ def late(ctx):
     work.wait()
     doubled = t * 2
     took = time.monotonic() - began
-    assert took < 0.5, took
+    assert took < 1.5, took  # it takes a few milliseconds; the machine may be busy
     assert torch.equal(doubled.cpu(), 2 * sum(numbers(1000, pe) for pe in range(ctx.n))) and other.cpu().tolist() == [ctx.n] * 9
     groups.leave()
 

@@ -292,6 +292,27 @@ func (x *accelerator) endWaits() {
 	if x.waiting() && !x.gone {
 		x.fail(status.New(status.Finalized, "", "world %s was finalized", x.w.label))
 		x.finish(time.Second)
+		x.drainWaiters(time.Second)
+	}
+}
+
+// drainWaiters gives the kernels that were told to end the time to do so, on others' streams as well: a process that ends by an exception has not
+// waited for them, and they must not run while their memory goes.
+func (x *accelerator) drainWaiters(most time.Duration) {
+	ctx, stop := context.WithTimeout(context.Background(), most)
+	defer stop()
+	x.mu.Lock()
+	var streams []device.Stream
+	for s := range x.tails {
+		if s != device.Own && !x.made[s] {
+			streams = append(streams, s)
+		}
+	}
+	x.mu.Unlock()
+	for _, s := range streams {
+		if err := x.dev.Wait(ctx, s); err != nil && !contextLost(err) {
+			x.w.logf("finalize: stream %#x of the device: %v", uintptr(s), err)
+		}
 	}
 }
 

@@ -93,11 +93,13 @@ func (x *accelerator) recover(t *Team) error {
 	x.watch.judging.Lock() // what was found about teams before has been told
 	defer x.watch.judging.Unlock()
 	for _, pe := range t.pes {
-		if err := x.w.lost(pe); err != nil {
-			return status.At(status.PeerDead, "team on the device", pe, "%v", err)
+		if err := x.w.gonePE(pe); err != nil {
+			return status.At(status.Of(err), "team on the device", pe, "%v", err)
 		}
 	}
-	if c := status.Of(broken); c != status.PeerDead && c != status.Timeout && c != status.Mismatch {
+	switch status.Of(broken) {
+	case status.PeerDead, status.PeerLeft, status.Timeout, status.Mismatch, status.TeamPoisoned:
+	default:
 		return broken
 	}
 	if err := x.spoil(broken); err != nil {
@@ -110,6 +112,7 @@ func (x *accelerator) recover(t *Team) error {
 	x.w.teamMu.Lock()
 	for old := range x.w.teams {
 		old.placed.Store(false)
+		old.ended = old.kernels
 	}
 	x.w.teamMu.Unlock()
 	x.mu.Lock()
@@ -203,8 +206,8 @@ func (t *Team) CollectiveOnStream(c coll.Call, s device.Stream) error {
 	}
 	defer t.exit()
 	for _, pe := range t.pes {
-		if err := t.w.lost(pe); err != nil {
-			return status.At(status.PeerDead, op, pe, "%v; %s has no more operations on the device", err, t.name())
+		if err := t.w.gonePE(pe); err != nil {
+			return status.At(status.Of(err), op, pe, "%v; %s has no more operations on the device", err, t.name())
 		}
 	}
 	if err := x.waits(op); err != nil {
@@ -251,7 +254,7 @@ func (t *Team) launch(x *accelerator, op, kernel string, s device.Stream, args [
 	t.stream = s
 	t.kernels++
 	t.w.teamMu.Unlock()
-	x.note(s, op, true)
+	x.noteWithin(s, op, true, limit(t.coll.Timeout()))
 	return x.launch(kernel, s, append([]uint64{uint64(t.index)}, args...)...)
 }
 

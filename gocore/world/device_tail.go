@@ -15,13 +15,32 @@ type tail struct {
 	waits bool     // some of them wait for peers
 	began time.Time
 	since time.Time // of the oldest operation that waits and that no mark of the watch stands behind; zero: none
+	limit limit     // of those that wait since then: the least
 	err   error     // of a host function
 }
 
 const tailNames = 8
 
-// note says that an operation was queued; waits: it waits for peers.
+// limit is how long something may wait; negative: for ever.
+type limit time.Duration
+
+// over says whether the time is up.
+func (l limit) over(since time.Time) bool { return l >= 0 && time.Since(since) > time.Duration(l) }
+
+func (l limit) or(other limit) limit {
+	if l < 0 || other >= 0 && other < l {
+		return other
+	}
+	return l
+}
+
+// note says that an operation was queued; waits: it waits for peers, as long as the world's operations may.
 func (x *accelerator) note(s device.Stream, op string, waits bool) {
+	x.noteWithin(s, op, waits, limit(x.w.timeout))
+}
+
+// noteWithin is note with a limit of its own.
+func (x *accelerator) noteWithin(s device.Stream, op string, waits bool, most limit) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	t := x.tails[s]
@@ -35,8 +54,9 @@ func (x *accelerator) note(s device.Stream, op string, waits bool) {
 	t.waits = t.waits || waits
 	if waits {
 		if t.since.IsZero() {
-			t.since = time.Now()
+			t.since, t.limit = time.Now(), most
 		}
+		t.limit = t.limit.or(most)
 		x.watch.startLocked(x)
 	}
 	if t.ops = append(t.ops, op); len(t.ops) > tailNames {
@@ -131,7 +151,7 @@ func (x *accelerator) keep(s device.Stream, t *tail) {
 	if later := x.tails[s]; later != nil {
 		t.ops, t.waits = append(t.ops, later.ops...), t.waits || later.waits
 		if t.since.IsZero() {
-			t.since = later.since
+			t.since, t.limit = later.since, later.limit
 		}
 	}
 	x.tails[s] = t

@@ -24,6 +24,7 @@ type watch struct {
 	probe   device.Stream // 0 until first used
 	probing bool          // the probe stream waits for the first mark
 	marks   []watched
+	gone    time.Time // since when a member that has left, or a team that is given up, is seen while kernels wait; zero: not
 }
 
 // watched is the end of some waiting work on a stream.
@@ -32,6 +33,8 @@ type watched struct {
 	mark   device.Mark
 	ops    string
 	since  time.Time
+	limit  limit
+	teams  map[*Team]uint64 // with kernels before the mark, and how many
 }
 
 const (
@@ -39,6 +42,7 @@ const (
 	watchLinger = 50 // looks for nothing before it ends
 	markAfter   = time.Second
 	probeFor    = 2 * time.Millisecond
+	partingMost = time.Second // what a PE that has left did is seen by then
 )
 
 func (v *watch) startLocked(x *accelerator) {
@@ -99,20 +103,22 @@ func (v *watch) over(x *accelerator, idle *int) bool {
 // mark puts a mark behind waiting work that has none and is not quite new.
 func (v *watch) mark(x *accelerator) {
 	after := markAfter
-	if x.w.timeout >= 0 {
-		after = min(after, x.w.timeout/20)
-	}
 	var fresh []watched
 	x.mu.Lock()
 	for s, t := range x.tails {
-		if !t.since.IsZero() && time.Since(t.since) >= after && x.broken == nil {
-			fresh = append(fresh, watched{stream: s, ops: strings.Join(t.ops, ", "), since: t.since})
+		due := after
+		if t.limit >= 0 {
+			due = min(due, time.Duration(t.limit)/20)
+		}
+		if !t.since.IsZero() && time.Since(t.since) >= due && x.broken == nil {
+			fresh = append(fresh, watched{stream: s, ops: strings.Join(t.ops, ", "), since: t.since, limit: t.limit})
 			t.since = time.Time{}
 		}
 	}
 	x.mu.Unlock()
 	for _, w := range fresh {
 		var err error
+		w.teams = x.w.teamsOn(w.stream)
 		if w.mark, err = x.dev.Record(w.stream); err == nil { // a stream that is gone has nothing to wait for
 			v.marks = append(v.marks, w)
 		}
@@ -124,12 +130,11 @@ func (v *watch) look(x *accelerator) {
 	for len(v.marks) > 0 {
 		head := v.marks[0]
 		if !v.reached(x, head) {
-			if x.w.timeout >= 0 && time.Since(head.since) > x.w.timeout {
-				x.fail(status.New(status.Timeout, "", "%s on stream %#x waited for %v (SHMEM_TIMEOUT, or init's timeout): some PE of %s has not come, or has not signalled",
-					head.ops, uintptr(head.stream), time.Since(head.since).Round(time.Millisecond), x.w.label))
-			}
+			v.judge(x, head)
 			return
 		}
+		v.gone = time.Time{}
+		x.w.streamIdle(head.teams)
 		v.probing = false
 		v.marks = v.marks[1:]
 		if err := x.dev.FreeMark(head.mark); err != nil {
@@ -137,6 +142,54 @@ func (v *watch) look(x *accelerator) {
 		}
 		v.done(x, head)
 	}
+}
+
+// judge ends the waits of kernels when the time of one is over, or when what it waits for will not come.
+func (v *watch) judge(x *accelerator, head watched) {
+	for _, m := range v.marks {
+		if m.stream == head.stream && m.limit.over(m.since) {
+			x.fail(status.New(status.Timeout, "", "%s on stream %#x waited for %v (the team's timeout, SHMEM_TIMEOUT or init's): some PE of %s has not come, or has not signalled",
+				m.ops, uintptr(m.stream), time.Since(m.since).Round(time.Millisecond), x.w.label))
+			return
+		}
+	}
+	why := x.w.hopeless()
+	if why == nil {
+		v.gone = time.Time{}
+	} else if v.gone.IsZero() {
+		v.gone = time.Now()
+	} else if time.Since(v.gone) > partingMost {
+		x.fail(why)
+	}
+}
+
+// hopeless is why kernels of some team can wait for ever: a member has left the world, or the team was given up. What a member did before it
+// left has been done, so that kernels which still wait a moment later wait for what it did not do.
+func (w *World) hopeless() error {
+	w.teamMu.Lock()
+	var busy []*Team
+	for t := range w.teams {
+		if t.kernels != t.ended {
+			busy = append(busy, t)
+		}
+	}
+	w.teamMu.Unlock()
+	for _, t := range busy {
+		for _, pe := range t.pes {
+			if pe != w.me && w.left(pe) {
+				return status.At(status.PeerLeft, "", pe, "it has left the world (finalize) before it had done its part in what %s has on the device", t.name())
+			}
+		}
+		if t.hold("") != nil {
+			continue
+		}
+		err := t.coll.Health()
+		t.exit()
+		if err != nil {
+			return status.Wrap(status.TeamPoisoned, "", err, "%s was given up", t.name())
+		}
+	}
+	return nil
 }
 
 // reached says whether a mark is reached. It waits on a stream of its own, which waits for the mark.

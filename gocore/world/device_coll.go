@@ -206,12 +206,17 @@ func (t *Team) CollectiveOnStream(c coll.Call, s device.Stream) error {
 	}
 	defer t.exit()
 	for _, pe := range t.pes {
-		if err := t.w.gonePE(pe); err != nil {
-			return status.At(status.Of(err), op, pe, "%v; %s has no more operations on the device", err, t.name())
+		if err := t.w.lost(pe); err != nil {
+			return status.At(status.PeerDead, op, pe, "%v; %s has no more operations on the device", err, t.name())
 		}
 	}
 	if err := x.waits(op); err != nil {
 		return err
+	}
+	for _, pe := range t.pes { // after those that died, because of which others leave
+		if pe != t.w.me && t.w.left(pe) {
+			return status.At(status.PeerLeft, op, pe, "it has finalized the world; %s has no more operations on the device", t.name())
+		}
 	}
 	if err := t.Health(); err != nil {
 		if told := x.waits(op); told != nil {

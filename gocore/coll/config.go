@@ -38,6 +38,8 @@ type Config struct {
 	// Lost says why pe will do nothing any more (it died, it left), nil while it may. Aborted is the job's end. Both may be nil.
 	Lost    func(pe int) error
 	Aborted func() error
+	// Condemned says what a member found outside of the team's collectives when it condemned the team, nil while that is not known. May be nil.
+	Condemned func() error
 
 	// Topic names what an exchange is about, for messages. May be nil.
 	Topic func(kind uint64) string

@@ -3,6 +3,7 @@ package coll
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -116,6 +117,9 @@ func (t *Team) failure(s story) error {
 	}
 	switch s.code {
 	case status.Mismatch:
+		if err := t.condemned(s.code, op, s.culprit); err != nil {
+			return err
+		}
 		return status.At(s.code, op, pe, "%s: %s; every member must call the same. The team cannot be used any more, other teams can", which, t.difference(s))
 	case status.Timeout:
 		return status.New(s.code, op, "%s: PEs %v did not take part within %v (limit %v); %s cannot be used any more. Raise SHMEM_TIMEOUT or the timeout given if they are only slow",
@@ -278,6 +282,9 @@ func (t *Team) poisonedError(op string, code status.Code) error {
 	why := status.Code(int32(loadWord32(t.control, at)))
 	by := int(int32(loadWord32(t.control, at+4)))
 	seq := loadWord32(t.control, at+8)
+	if err := t.condemned(code, op, by); err != nil {
+		return err
+	}
 	if why == status.OK || by < 0 || by >= t.n {
 		return status.New(code, op, "%s cannot be used any more", t.cfg.Name)
 	}
@@ -289,6 +296,18 @@ func (t *Team) poisonedError(op string, code status.Code) error {
 		return status.At(status.TeamPoisoned, op, pe, "PEs disagreed about operation %d of %s; make a new team", seq, t.cfg.Name)
 	}
 	return status.At(status.TeamPoisoned, op, pe, "it gave operation %d of %s up: %v; make a new team", seq, t.cfg.Name, why)
+}
+
+// condemned words what was found outside of the team's collectives, where no rank of them is at fault; nil when one is, or nothing is known.
+func (t *Team) condemned(code status.Code, op string, culprit int) error {
+	if culprit >= 0 || t.cfg.Condemned == nil {
+		return nil
+	}
+	var found *status.Error
+	if !errors.As(t.cfg.Condemned(), &found) {
+		return nil
+	}
+	return status.At(code, op, found.PE, "%s; %s cannot be used any more", found.Detail, t.cfg.Name)
 }
 
 // refusal checks a call before anything has happened.

@@ -91,7 +91,7 @@ func (t *Team) collConfig(control []uint64) coll.Config {
 	w := t.w
 	return coll.Config{Name: t.id, Me: t.me, PEs: t.pes, Control: control, Segment: w.seg.Bytes(), Crowded: w.crowded,
 		Timeout: int64(w.timeout), Scratch: w.scratch, Stages: w.stages, World: w.hot, Mapped: t.mappedTo, Transport: w.net,
-		Locate: w.locate, Lost: w.gonePE, Aborted: w.checkAbort, Topic: topic}
+		Locate: w.locate, Lost: w.gonePE, Aborted: w.checkAbort, Condemned: w.condemned, Topic: topic}
 }
 
 // mappedTo is a PE's segment when every two members have mapped each other: then all of them run the C executor.

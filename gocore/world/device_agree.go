@@ -262,8 +262,8 @@ func (t *Team) denounce(x *accelerator, err *status.Error) error {
 	defer x.watch.judging.Unlock()
 	if x.health() == nil && t.placed.Load() { // else the device was broken, and may work again for other teams
 		t.w.tellVerdict(err.PE, err.Detail)
-		t.coll.Condemn(status.Mismatch, err) // who takes another way than kernels waits there
 		x.fail(err)
+		t.coll.Condemn(status.Mismatch, err) // who takes another way than kernels waits there, and looks here for the words
 	}
 	return err
 }
@@ -298,6 +298,19 @@ func (x *accelerator) hearVerdict() {
 	text := string(box[boxText : boxText+min(v>>32, textBytes)])
 	storeWord(box[boxVerdict:], 0) // for the next one
 	x.fail(status.At(status.Mismatch, "collective_on_stream", int(v>>1&0x7fffffff)-1, "%s", text))
+}
+
+// condemned is what members were found to disagree about on their devices, nil when this PE has not heard of it.
+func (w *World) condemned() error {
+	x := w.device()
+	if x == nil {
+		return nil
+	}
+	x.hearVerdict()
+	if err := x.health(); status.Of(err) == status.Mismatch {
+		return err
+	}
+	return nil
 }
 
 // judged returns when what was found here has been told. Members that make a team call it before they say a word: so none of them, having got over

@@ -4,7 +4,8 @@ import random
 import socket
 
 LOWEST, HIGHEST = 21000, 32000
-"""Above the range of tests/c/ascend/many.c, and below what Linux hands to outgoing connections by default: a port above may be one of a connection by the time it is bound."""
+"""Above the range of tests/c/ascend/many.c, and below what Linux hands to outgoing connections by default: a port above may be one of
+a connection by the time it is bound."""
 
 
 def free_port(before: int = 0, after: int = 0) -> int:

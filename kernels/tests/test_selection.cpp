@@ -149,7 +149,27 @@ API_KERNEL(no_such_place)
     if (aclshmem_team_translate_pe(0, 0, 7) != -1 || aclshmem_team_translate_pe(7, 0, 0) != -1 || aclshmem_team_translate_pe(0, n, 0) != -1) AscendC::Trap();
 }
 
+// An engine that is not set up has no tables: it finds nothing, in either heap and on any PE, and looks nowhere.
+API_KERNEL(not_reached)
+{
+    attach(f);
+    for (int pe = 0; pe < aclshmem_n_pes(); pe++)
+        for (uint64_t addr : {f.a, f.b}) {
+            if (gshmem::engine_address(gshmem::ENGINE_SDMA, addr, pe) || gshmem::engine_address(gshmem::ENGINE_RDMA, addr, pe)) AscendC::Trap();
+            if (aclshmem_ptr(gm<void>(addr), pe) == nullptr) AscendC::Trap();
+        }
+}
+
 } // namespace
+
+KERNEL_TEST(selection_no_table)
+{
+    World w(c);
+    const uint64_t a = w.symmetric(64);
+    Stream s(w);
+    s.kernel("not_reached", [&](int pe) { return Args{w.sym(pe, a), w.host_sym(pe, a), 0, 0}; });
+    s.run();
+}
 
 // The tables of heap bases have usable addresses before and behind them (harness), so that a PE that
 // does not exist would seem to have memory.

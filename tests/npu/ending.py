@@ -105,12 +105,12 @@ def crashed():
     join()
     works()
     t = torch.ones(200000, device=NPU)
-    kept = [dist.all_reduce(t, async_op=True) for _ in range(3)]
     if ME == LAST:
-        raise ValueError("a bug of the program")
+        kept = [dist.all_reduce(t, async_op=True) for _ in range(3)]
+        raise ValueError(f"a bug of the program, with {len(kept)} operations under way")
 
     def call():
-        for work in kept:
+        for work in [dist.all_reduce(t, async_op=True) for _ in range(3)]:  # the other may have left before the second
             work.wait()
         dist.all_reduce(t)
         torch.npu.synchronize()

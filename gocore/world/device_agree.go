@@ -101,7 +101,7 @@ func (x *accelerator) record(c coll.Call, way uint8) asked {
 	return a
 }
 
-// differs names the first field in which two records differ, with both values; "" when they are equal.
+// differs names the first field in which two records differ; "" when they are equal.
 func (a asked) differs(b asked) string {
 	switch {
 	case a.way == WayHost && b.way == WayHost:

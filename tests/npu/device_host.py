@@ -85,17 +85,22 @@ def kernel(name, *arguments):
     check("aclrtResetDevice", shmem.info()["device"]["facts"]["id"])
 
 
+def put_to_next(pe, far, n):
+    """Every PE puts n bytes of its device into the host memory of the next one; they are there after the barrier."""
+    mine = pe.local(n)
+    pe.store(mine, pattern(pe.me, n))
+    pe.call("put_on_stream", pe.handle, far, mine, n, pe.next, None)
+    pe.wait()
+    pe.barrier()
+    expect("put", ctypes.string_at(far, n), pattern(pe.before, n))
+
+
 def unhosted(pe):
     """One PE cannot: an error on all, and everything is as it was."""
     said = pe.refused(int(os.environ["EXPECTED"]), os.environ["WORDS"], "device_reach_host", pe.handle, FOREVER)
     assert "device_reach_host" in said, said
     far, _ = pe.alloc(70_001, flags=_abi.ZERO)
-    mine = pe.local(70_001)
-    pe.store(mine, pattern(pe.me, 70_001))
-    pe.call("put_on_stream", pe.handle, far, mine, 70_001, pe.next, None)
-    pe.wait()
-    pe.barrier()
-    expect("put", ctypes.string_at(far, 70_001), pattern(pe.before, 70_001))
+    put_to_next(pe, far, 70_001)
     runtime = ctypes.CDLL("libascendcl.so")
     assert runtime.aclemu_live(b"registered") == 0
     pe.barrier()
@@ -128,12 +133,7 @@ def unmapped(pe):
     address = ctypes.c_uint64()
     pe.call("device_address", pe.handle, far, pe.me, ctypes.byref(address))
     pe.refused(UNSUPPORTED, "SHMEM_TRANSPORT=tcp", "device_address", pe.handle, far, pe.next, ctypes.byref(address))
-    mine = pe.local(5000)
-    pe.store(mine, pattern(pe.me, 5000))
-    pe.call("put_on_stream", pe.handle, far, mine, 5000, pe.next, None)
-    pe.wait()
-    pe.barrier()
-    expect("put", ctypes.string_at(far, 5000), pattern(pe.before, 5000))
+    put_to_next(pe, far, 5000)
     state = ctypes.c_uint64()
     pe.call("device_state", pe.handle, ctypes.byref(state))
     kernel("gshmem_k_put", state.value, far + 1, mine, 999, pe.me)

@@ -7,7 +7,6 @@ engine runs it with no call from here. Either way the call arrives exactly once.
 from __future__ import annotations
 
 import collections
-import contextlib
 import ctypes
 from datetime import timedelta
 from typing import Any, Deque, Dict, List, Optional, Sequence
@@ -309,8 +308,7 @@ class Channel:
         """Destroys the team. Blocks: no."""
         if self.closed is None or self.aborted:
             self.closed = self.closed or why
-            with self.courier.starting if self.courier is not None else contextlib.nullcontext():
-                if self.scratch is not None:
-                    self.scratch.close()
-                library().team_destroy(self.team)
+            if self.scratch is not None:
+                self.scratch.close()
+            library().team_destroy(self.team)  # waits for a courier that is starting an operation of it
         self._kept.clear()

@@ -64,7 +64,6 @@ class Courier:
         self._flying: Set[DeviceWork] = set()
         self._state = threading.Condition()
         self._running = False
-        self.starting = threading.Lock()  # held while an operation is being started: its team must not be taken away meanwhile
 
     def take(self, work: "DeviceWork") -> None:
         """Hands a Work over. Blocks: no."""
@@ -138,8 +137,7 @@ class DeviceWork(Work):
             self._channel.abort()
             return
         try:
-            with self._channel.courier.starting:
-                inner = start()
+            inner = start()
         except Exception as problem:  # belongs to whoever waits for this Work
             self._settle(problem, None)
             return

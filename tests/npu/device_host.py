@@ -86,13 +86,14 @@ def kernel(name, *arguments):
 
 
 def put_to_next(pe, far, n):
-    """Every PE puts n bytes of its device into the host memory of the next one; they are there after the barrier."""
+    """Every PE puts n bytes of its device into the host memory of the next one; they are there when it returns. Gives the source."""
     mine = pe.local(n)
     pe.store(mine, pattern(pe.me, n))
     pe.call("put_on_stream", pe.handle, far, mine, n, pe.next, None)
     pe.wait()
     pe.barrier()
     expect("put", ctypes.string_at(far, n), pattern(pe.before, n))
+    return mine
 
 
 def unhosted(pe):
@@ -133,7 +134,7 @@ def unmapped(pe):
     address = ctypes.c_uint64()
     pe.call("device_address", pe.handle, far, pe.me, ctypes.byref(address))
     pe.refused(UNSUPPORTED, "SHMEM_TRANSPORT=tcp", "device_address", pe.handle, far, pe.next, ctypes.byref(address))
-    put_to_next(pe, far, 5000)
+    mine = put_to_next(pe, far, 5000)
     state = ctypes.c_uint64()
     pe.call("device_state", pe.handle, ctypes.byref(state))
     kernel("gshmem_k_put", state.value, far + 1, mine, 999, pe.me)

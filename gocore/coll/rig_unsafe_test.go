@@ -129,6 +129,9 @@ func (p *pe) setUpWorld(heap int) {
 		w.SetWhole(q, r.pes[q].seg)
 	}
 	w.SetCrowded(r.n > 2)
+	if p.me%2 == 1 {
+		w.SetCache(0) // half of the members store past the caches
+	}
 	w.SetDirect(true)
 	w.Publish()
 	p.world = w

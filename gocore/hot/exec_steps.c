@@ -94,12 +94,19 @@ static uint64_t turn_of(const hot_coll *c, const hot_step *s) {
   return left < TURN_BYTES ? left : TURN_BYTES;
 }
 
+/* Will what is stored to the caller's buffer be gone from the caches before anybody reads it? Not where it was read just before. */
+static int passes_by(const hot_coll *c, const hot_step *s) {
+  return s->dst.buf == HOT_BUF_OUT && (c->in_len + c->out_len) * (uint64_t)c->team->n > c->team->world->cache && c->call.in != c->call.out;
+}
+
 static void step_copy(const hot_coll *c, const hot_step *s, uint64_t len) {
   const uint8_t *src = at(c, &s->src, s->src.rank) + c->done;
   uint8_t *dst = at(c, &s->dst, s->dst.rank) + c->done;
   if (src == dst) return;
   if (dst < src + len && src < dst + len)
     memmove(dst, src, len); /* own buffers in place */
+  else if (passes_by(c, s))
+    hot_copy_past(dst, src, len);
   else
     hot_copy(dst, src, len);
 }

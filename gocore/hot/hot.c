@@ -1,7 +1,7 @@
 /*
  * hot.c - one-sided operations on memory that is mapped here. No lock, no allocation, no policy: what does not fit
  * (unmapped, dead, device memory) is HOT_SLOW and Go decides. Everything a signal makes visible is ordered by its
- * release store; hot_copy never leaves unordered (non-temporal) stores behind.
+ * release store; no copy leaves unordered (non-temporal) stores behind.
  */
 #include "hot_inline.h"
 

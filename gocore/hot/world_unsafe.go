@@ -91,6 +91,10 @@ func (w *World) SetWhole(pe int, mem []byte) { C.hot_world_whole(w.c, C.int32_t(
 // SetCrowded tells waits that there are more PEs than cores: they yield at once. Before Publish only.
 func (w *World) SetCrowded(crowded bool) { w.c.crowded = flag(crowded) }
 
+// SetCache says how many bytes the last-level cache holds, instead of what the system says: collectives that touch more store past it.
+// For tests; before Publish only.
+func (w *World) SetCache(bytes uint64) { w.c.cache = C.uint64_t(bytes) }
+
 // SetDirect tells fence, quiet and barriers that nothing is outstanding outside mapped memory. At any time.
 func (w *World) SetDirect(direct bool) { C.hot_world_direct(w.c, flag(direct)) }
 

@@ -24,6 +24,40 @@ static void sizes_and_offsets(void) {
   rig_end(&r);
 }
 
+/* Every size 0..300 at every offset of the destination within a line, up to the last byte of a mapping on both sides. */
+static void past_the_caches(void) {
+  enum { SPAN = 1 << 16, MOST = 300 };
+  uint8_t *src = mmap(NULL, 2 * SPAN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  uint8_t *dst = mmap(NULL, 2 * SPAN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  CHECK(src != MAP_FAILED && dst != MAP_FAILED);
+  CHECK_EQ(mprotect(src + SPAN, SPAN, PROT_NONE) | mprotect(dst + SPAN, SPAN, PROT_NONE), 0);
+  for (unsigned i = 0; i < SPAN; i++) src[i] = pattern(i ^ i >> 8);
+  for (unsigned n = 0; n <= MOST; n++)
+    for (unsigned off = 0; off < 64; off++) {
+      uint8_t *low = dst + SPAN - MOST - 64, *to = off ? low + off : dst + SPAN - n;
+      const uint8_t *from = src + SPAN - n - off % 7;
+      memset(low, CANARY, MOST + 64);
+      hot_copy_past(to, from, n);
+      for (uint8_t *p = low; p < dst + SPAN; p++) CHECK_EQ(*p, p < to || p >= to + n ? CANARY : from[p - to]);
+    }
+  munmap(src, 2 * SPAN);
+  munmap(dst, 2 * SPAN);
+}
+
+/* What hot_copy hands on by itself: more than a cache, nothing aligned. */
+static void larger_than_a_cache(void) {
+  const uint64_t n = HOT_CACHE_BYTES + 4097;
+  uint8_t *src = malloc(n + 3), *dst = malloc(n + 3);
+  CHECK(src && dst);
+  for (uint64_t i = 0; i < n + 3; i++) src[i] = (uint8_t)(i * 2654435761u >> 13);
+  dst[0] = dst[n + 1] = CANARY;
+  hot_copy(dst + 1, src + 2, n);
+  CHECK_EQ(memcmp(dst + 1, src + 2, n), 0);
+  CHECK(dst[0] == CANARY && dst[n + 1] == CANARY);
+  free(src);
+  free(dst);
+}
+
 static void single_values(void) {
   rig r;
   rig_memory(&r, 2);
@@ -302,6 +336,8 @@ static void signal_after_data(void) {
 
 const test_case onesided_tests[] = {
   {"sizes and offsets", sizes_and_offsets},
+  {"past the caches", past_the_caches},
+  {"larger than a cache", larger_than_a_cache},
   {"single values", single_values},
   {"refusals, in order", refusals},
   {"not for the hot path", not_for_the_hot_path},

@@ -187,6 +187,12 @@ GSHMEM_API int32_t gshmem_free(uint64_t block, int64_t timeout_ns);
    Never fails on a live handle, never talks to a peer; also after finalize. Threads: any. Collective: no. Blocks: no. */
 GSHMEM_API int32_t gshmem_block_drop(uint64_t block);
 
+/* For bindings that lend blocks to tensors through DLPack. gshmem_dlpack_delete is the deleter: it puts the DLManagedTensor on a list, linked
+   through manager_ctx, and does nothing else; gshmem_dlpack_deleted takes that list (NULL: none), whose structs and blocks are then
+   the binding's to give back. Threads: any; the deleter also without an interpreter's lock, after finalize and in a forked child. Collective: no. Blocks: no. */
+GSHMEM_API int32_t gshmem_dlpack_delete(void *managed);
+GSHMEM_API int32_t gshmem_dlpack_deleted(void **managed_out);
+
 /* Reclaims what every member of the team has dropped. Result word [0]: bytes reclaimed. Threads: any. Collective: over the team. Blocks: up to slice_ns. */
 GSHMEM_API int32_t gshmem_collect_start(uint64_t team, int64_t timeout_ns, int64_t slice_ns, uint64_t *request_out);
 GSHMEM_API int32_t gshmem_collect(uint64_t team, int64_t timeout_ns);

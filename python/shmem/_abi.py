@@ -154,6 +154,8 @@ PROTOTYPES: Dict[str, str] = {
     "gshmem_free_start": "i32: u64 i64 i64 ptr",
     "gshmem_free": "i32: u64 i64",
     "gshmem_block_drop": "i32: u64",
+    "gshmem_dlpack_delete": "i32: ptr",
+    "gshmem_dlpack_deleted": "i32: ptr",
     "gshmem_collect_start": "i32: u64 i64 i64 ptr",
     "gshmem_collect": "i32: u64 i64",
     "gshmem_block_of": "i32: u64 ptr ptr ptr ptr",

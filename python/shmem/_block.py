@@ -2,7 +2,8 @@
 
 A Block is one reference to a block of the core. Whatever shows its bytes (a tensor's storage, a Buffer, a peer view) holds
 the same Block object; when the last of them dies, on whatever thread, the block is dropped: a local note in the core that
-never waits and never talks to a peer.
+never waits and never talks to a peer. A storage that cannot hold a Python object is lent the Block instead, and what has come back
+is let go at the next allocation, collect, look at the heap or finalize.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import os
 import weakref
-from typing import Any, Dict, Optional, Type
+from typing import Any, Dict, List, Optional, Type
 
 from . import _abi
 from ._call import check
@@ -61,8 +62,51 @@ def find(world: Any, address: int) -> Block:
     return known
 
 
+_lent: Dict[int, Optional[Block]] = {}  # by the DLManagedTensor of the storage
+_CONTEXT = 48  # its manager_ctx: the link of the list of those that came back
+
+raw_malloc = ctypes.pythonapi.PyMem_RawMalloc
+raw_malloc.restype, raw_malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+raw_free = ctypes.pythonapi.PyMem_RawFree
+raw_free.restype, raw_free.argtypes = None, [ctypes.c_void_p]
+
+
+def lend(managed: int, block: Optional[Block]) -> int:
+    """Keeps a Block until the deleter, whose address this gives, has been called with `managed`: raw_malloc's, and freed then."""
+    take_back()
+    _lent[managed] = block
+    return ctypes.cast(library().dlpack_delete, ctypes.c_void_p).value or 0
+
+
+def not_lent(managed: int) -> None:
+    """Undoes a lend whose tensor was not made."""
+    _lent.pop(managed, None)
+    raw_free(managed)
+
+
+def lent() -> List[Block]:
+    """The Blocks that are out."""
+    return [block for block in list(_lent.values()) if block is not None]
+
+
+def take_back() -> None:
+    """Lets the Blocks go whose storages have died. Any thread; in a forked child it does nothing."""
+    if not _lent:
+        return
+    first = ctypes.c_void_p()
+    if library().dlpack_deleted(ctypes.byref(first)) != _abi.STATUS["OK"]:
+        return
+    managed = first.value
+    while managed:
+        following = ctypes.c_void_p.from_address(managed + _CONTEXT).value
+        _lent.pop(managed, None)
+        raw_free(managed)
+        managed = following
+
+
 def allocate_local(world: Any, nbytes: int, align: int = 0, zero: bool = False, on_device: bool = False) -> Block:
     """Makes a block of this PE alone; peers reach it by its offset."""
+    take_back()
     handle, address = ctypes.c_uint64(), ctypes.c_void_p()
     flags = (_abi.ZERO if zero else 0) | (_abi.ON_DEVICE if on_device else 0)
     status = library().alloc_local(world.handle, nbytes, align, flags, ctypes.byref(handle), ctypes.byref(address))

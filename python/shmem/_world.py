@@ -10,7 +10,7 @@ import sys
 import weakref
 from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
-from . import _abi, _bootstrap, _call
+from . import _abi, _block, _bootstrap, _call
 from ._errors import InvalidArgumentError, NotInitializedError, ShmemError
 from ._far import FAR
 from ._lib import HeapStat, Options, library, loaded
@@ -110,6 +110,7 @@ class World:
         """
         if self._closed:
             return
+        _block.take_back()
         if self.device is not None and timeout != 0:
             self.device.synchronize()
         try:
@@ -130,10 +131,12 @@ class World:
 
     def info(self) -> Dict[str, Any]:
         """Everything about this world: settings and their sources, transports and why, heap, teams, dead PEs. Does not block."""
+        _block.take_back()
         return _info(self.handle)
 
     def heap_stats(self) -> Dict[str, int]:
         """Size, use and largest hole of this PE's heap, in bytes. Does not block."""
+        _block.take_back()
         stat = HeapStat()
         stat.size = ctypes.sizeof(HeapStat)
         _call.check(library().heap_stats(self.handle, ctypes.byref(stat)), "heap_stats")

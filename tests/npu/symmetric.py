@@ -105,7 +105,10 @@ def words():
 
 
 def memory():
-    """Blocks live as long as something shows them, also beyond finalize; what is dropped is cleared before it is handed out again."""
+    """Blocks live as long as something shows them, also beyond finalize; what is dropped is cleared before it is handed out again.
+
+    A tensor may die while an exception is on its way; the exception arrives all the same.
+    """
     world = up()
 
     def heap():
@@ -127,6 +130,14 @@ def memory():
     assert heap()["blocks"] == before + 1 and view.cpu().tolist() == [3.0] * 10
     del view, peer
     gc.collect()
+    shmem.collect()
+    assert heap()["blocks"] == before
+
+    def ends_with_a_tensor_on_its_stack():
+        for _ in [1, shmem.zeros(10, device="npu")]:
+            raise ValueError("this one")
+
+    raises(ValueError, "this one", ends_with_a_tensor_on_its_stack)
     shmem.collect()
     assert heap()["blocks"] == before
     again = shmem.empty(1000, device="npu")

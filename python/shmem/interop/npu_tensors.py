@@ -1,19 +1,18 @@
 """npu tensors over the symmetric heap on the device.
 
-A tensor is imported through DLPack: its storage calls a deleter when the last of tensor, views and storage dies, and the deleter
-lets the Block go. The managed struct is plain memory that no interpreter frees; at the end of the interpreter the deleters of
-tensors that are still alive are taken out, because nothing of Python may run any more.
+A tensor is imported through DLPack: its storage calls a deleter when the last of tensor, views and storage dies. That happens on any
+thread, with or without the interpreter's lock, and in the middle of an exception, so the deleter is the library's and only notes it.
 """
 
 from __future__ import annotations
 
 import atexit
 import ctypes
-import os
-from typing import Any, Dict, Optional, Sequence, Tuple
+from typing import Any, Optional, Sequence
 
 import torch
 
+from .. import _block
 from .._block import Block
 from .._errors import UnsupportedError
 from . import npu
@@ -48,53 +47,32 @@ class _Managed(ctypes.Structure):
     _fields_ = [("tensor", _Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p), ("extent", ctypes.c_int64)]
 
 
-_raw_malloc = ctypes.pythonapi.PyMem_RawMalloc
-_raw_malloc.restype, _raw_malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
-_raw_free = ctypes.pythonapi.PyMem_RawFree
-_raw_free.restype, _raw_free.argtypes = None, [ctypes.c_void_p]
 _capsule = ctypes.pythonapi.PyCapsule_New
 _capsule.restype, _capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
 
-_held: Dict[int, Tuple[Optional[Block], int]] = {}
-
-
-def _let_go(managed: int) -> None:
-    """The deleter: a storage has died, on whatever thread. In a forked child it does nothing."""
-    block, pid = _held.pop(managed, (None, 0))
-    if pid == os.getpid():
-        _raw_free(managed)
-    del block
-
-
-_deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_let_go)
-_deleter_address = ctypes.cast(_deleter, ctypes.c_void_p).value
-
 
 @atexit.register
-def _no_more_python() -> None:
+def _keep() -> None:
     """Tensors that are alive now live as long as the process, and so do their blocks: the device's runtime ends before they would be dropped."""
-    for managed, (block, _) in list(_held.items()):
-        _Managed.from_address(managed).deleter = None
+    for block in _block.lent():
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(block))
 
 
 def bytes_at(block: Optional[Block], address: int, nbytes: int, device: int) -> torch.Tensor:
     """A byte tensor over device memory whose storage keeps the block."""
-    managed = _raw_malloc(ctypes.sizeof(_Managed))
+    managed = _block.raw_malloc(ctypes.sizeof(_Managed))
     if not managed:
         raise MemoryError("no memory for a tensor's description")
-    made = _Managed.from_address(managed)
     ctypes.memset(managed, 0, ctypes.sizeof(_Managed))
+    made = _Managed.from_address(managed)
     made.tensor = _Tensor(address, _Device(_EXTENSION_DEVICE, device), 1, _Type(_UNSIGNED, 8, 1), managed + _Managed.extent.offset, None, 0)
-    made.extent, made.deleter = nbytes, _deleter_address
-    _held[managed] = (block, os.getpid())
+    made.extent, made.deleter = nbytes, _block.lend(managed, block)
     try:
         import torch_npu
 
         return torch_npu._C._npu_from_dlpack(_capsule(managed, b"dltensor", None))
     except Exception:
-        _held.pop(managed, None)
-        _raw_free(managed)
+        _block.not_lent(managed)
         raise
 
 

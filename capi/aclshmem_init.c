@@ -83,8 +83,8 @@ static int check(const aclshmemx_init_attr_t *a) {
   if (!a->local_mem_size || a->local_mem_size > ACLSHMEM_MAX_LOCAL_SIZE)
     return face_refuse(ACLSHMEM_INVALID_VALUE, "init: local_mem_size is %llu; it is 1 to %lu", (unsigned long long)a->local_mem_size, ACLSHMEM_MAX_LOCAL_SIZE);
   if (!o->shm_init_timeout || !o->control_operation_timeout)
-    return face_refuse(ACLSHMEM_INVALID_VALUE, "init: shm_init_timeout is %u and control_operation_timeout %u seconds; both are at least 1", o->shm_init_timeout,
-                       o->control_operation_timeout);
+    return face_refuse(ACLSHMEM_INVALID_VALUE, "init: shm_init_timeout is %u and control_operation_timeout %u seconds; both are at least 1. C++ sets the defaults, which memset "
+                       "clears; in C begin with ACLSHMEMX_INIT_ATTR_INITIALIZER", o->shm_init_timeout, o->control_operation_timeout);
   if (!o->data_op_engine_type || (unsigned)o->data_op_engine_type & ~0xfu)
     return face_refuse(ACLSHMEM_INVALID_VALUE, "init: data_op_engine_type is %#x; it is a mask of ACLSHMEM_DATA_OP_*", (unsigned)o->data_op_engine_type);
   if (a->my_pe >= a->n_pes) return face_refuse(ACLSHMEM_INVALID_PARAM, "init: my_pe is %d of %d", a->my_pe, a->n_pes);

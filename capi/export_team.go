@@ -49,7 +49,11 @@ func goshmem_team_create_start(wh C.uint64_t, pes *C.int32_t, n C.int32_t, key C
 			return err
 		}
 		if n < 1 || int(n) > w.N() || pes == nil {
-			return status.New(status.InvalidArgument, "team_create", "a list of %d PEs at %p; this world has %d, and a team has at least one", int32(n), pes, w.N())
+			where := "a list"
+			if pes == nil {
+				where = "no list (null)"
+			}
+			return status.New(status.InvalidArgument, "team_create", "%s of %d PEs; a team has 1 to %d, as many as this world", where, int32(n), w.N())
 		}
 		list := make([]int, int(n))
 		for i, pe := range unsafe.Slice(pes, len(list)) {

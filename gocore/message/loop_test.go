@@ -146,7 +146,7 @@ func newRig(t *testing.T, n int, mapped bool) *rig {
 				}
 				return nil
 			},
-			Name: "t",
+			Name: "team t",
 		})
 		require.NoError(t, err)
 		g.ms = append(g.ms, m)

@@ -178,7 +178,7 @@ func (m *Messenger) Close() {
 	m.mu.Lock()
 	if !m.closed {
 		m.closed = true
-		m.failAllLocked(status.New(status.StaleHandle, "message", "team %s was destroyed", m.cfg.Name))
+		m.failAllLocked(status.New(status.StaleHandle, "message", "%s was destroyed", m.cfg.Name))
 	}
 	m.mu.Unlock()
 	m.stop()

@@ -28,13 +28,13 @@ type Recv struct {
 // Recv posts a receive of at most len(buf) bytes from rank src (or AnySource) with the tag (or AnyTag). A zero deadline is none.
 func (m *Messenger) Recv(buf []byte, src int, tag int64, deadline time.Time) (*Recv, error) {
 	if src != AnySource && (src < 0 || src >= m.n) {
-		return nil, status.New(status.InvalidPE, "recv", "source rank %d is not in team %s of %d", src, m.cfg.Name, m.n)
+		return nil, status.New(status.InvalidPE, "recv", "source rank %d is not in %s of %d", src, m.cfg.Name, m.n)
 	}
 	r := &Recv{m: m, buf: buf, src: src, tag: tag, began: time.Now(), deadline: deadline}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
-		return nil, status.New(status.StaleHandle, "recv", "team %s was destroyed", m.cfg.Name)
+		return nil, status.New(status.StaleHandle, "recv", "%s was destroyed", m.cfg.Name)
 	}
 	m.pollLocked() // what has come already is older than this receive
 	if e := m.match.post(r); e != nil {
@@ -160,7 +160,7 @@ func (m *Messenger) word(op string, rank int, err error, doing string) error {
 	if known := (*status.Error)(nil); errors.As(err, &known) {
 		code = known.Code
 	}
-	e := status.At(code, op, m.cfg.PEs[rank], "rank %d of team %s is lost, %s", rank, m.cfg.Name, doing)
+	e := status.At(code, op, m.cfg.PEs[rank], "rank %d of %s is lost, %s", rank, m.cfg.Name, doing)
 	e.Err = err
 	return e
 }
@@ -182,9 +182,9 @@ func (m *Messenger) late(r *Recv) error {
 	if r.src != AnySource {
 		pe = m.cfg.PEs[r.src]
 	}
-	text := fmt.Sprintf("team %s: no %s within %v", m.cfg.Name, strings.TrimPrefix(r.what(), "a "), elapsed(r.began))
+	text := fmt.Sprintf("%s: no %s within %v", m.cfg.Name, strings.TrimPrefix(r.what(), "a "), elapsed(r.began))
 	if e := r.seen; e != nil && e.offer != nil {
-		text = fmt.Sprintf("team %s: %d of %d bytes from rank %d (PE %d) with tag %d came within %v; the sender must be inside a call or have an asynchronous send for its engine to serve",
+		text = fmt.Sprintf("%s: %d of %d bytes from rank %d (PE %d) with tag %d came within %v; the sender must be inside a call or have an asynchronous send for its engine to serve",
 			m.cfg.Name, e.offer.got, e.bytes, e.src, m.cfg.PEs[e.src], e.tag, elapsed(r.began))
 	} else if m.match.waiting > 0 {
 		var have []string

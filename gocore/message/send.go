@@ -39,7 +39,7 @@ type Send struct {
 // Send starts sending data to rank dst. ref is where data lies in this PE's symmetric memory, or Private. A zero deadline is none.
 func (m *Messenger) Send(dst int, tag int64, data []byte, ref fabric.Ref, deadline time.Time) (*Send, error) {
 	if dst < 0 || dst >= m.n {
-		return nil, status.New(status.InvalidPE, "send", "destination rank %d is not in team %s of %d", dst, m.cfg.Name, m.n)
+		return nil, status.New(status.InvalidPE, "send", "destination rank %d is not in %s of %d", dst, m.cfg.Name, m.n)
 	}
 	if tag == AnyTag {
 		return nil, status.New(status.InvalidArgument, "send", "the wildcard tag is for receives")
@@ -47,7 +47,7 @@ func (m *Messenger) Send(dst int, tag int64, data []byte, ref fabric.Ref, deadli
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
-		return nil, status.New(status.StaleHandle, "send", "team %s was destroyed", m.cfg.Name)
+		return nil, status.New(status.StaleHandle, "send", "%s was destroyed", m.cfg.Name)
 	}
 	s := &Send{m: m, dst: dst, tag: tag, data: data, began: time.Now(), deadline: deadline}
 	if err := m.lostLocked(dst); err != nil {
@@ -118,7 +118,7 @@ func (s *Send) Step() (done bool, err error) {
 	}
 	if !s.done && !s.deadline.IsZero() && !time.Now().Before(s.deadline) {
 		m.withdrawSend(s)
-		s.end(status.At(status.Timeout, "send", m.cfg.PEs[s.dst], "team %s: rank %d did not receive %s within %v%s", m.cfg.Name, s.dst, s.what(), elapsed(s.began), s.state()))
+		s.end(status.At(status.Timeout, "send", m.cfg.PEs[s.dst], "%s: rank %d did not receive %s within %v%s", m.cfg.Name, s.dst, s.what(), elapsed(s.began), s.state()))
 	}
 	return s.done, s.err
 }

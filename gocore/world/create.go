@@ -2,6 +2,7 @@ package world
 
 import (
 	"encoding/binary"
+	"errors"
 	"time"
 
 	"goshmem/gocore/message"
@@ -45,6 +46,7 @@ type assembling struct {
 	key   uint64
 	off   uint64 // own place, 0 once the team has it
 	mark  bidding
+	began time.Time
 	until time.Time
 	err   error // of placing the team on the device
 	say   []byte
@@ -69,7 +71,7 @@ const (
 
 func (a *assembling) open(timeout int64) error {
 	a.w.device().judged()
-	a.until = a.w.world.clock(timeout)
+	a.began, a.until = time.Now(), a.w.world.clock(timeout)
 	a.mark.first(&a.w.marks)
 	return a.bid()
 }
@@ -128,7 +130,7 @@ func (a *assembling) run(until int64) (bool, error) {
 			}
 			if err != nil {
 				a.giveUp()
-				return true, err
+				return true, a.worded(err)
 			}
 			a.steps = a.steps[1:]
 		}
@@ -140,6 +142,16 @@ func (a *assembling) run(until int64) (bool, error) {
 			return true, err
 		}
 	}
+}
+
+// worded says what a member's silence means: users know nothing of the messages it was to answer.
+func (a *assembling) worded(err error) error {
+	var known *status.Error
+	if !errors.As(err, &known) || known.Code != status.Timeout {
+		return err
+	}
+	return status.At(status.Timeout, "team_create", known.PE, "it did not take part in making %s within %v; every member must give the same PEs in the same order, and the same key",
+		a.w.nameOf(a.set), time.Since(a.began).Round(time.Millisecond))
 }
 
 // next looks at what the members told. Once all bids for the number are equal the team is made; all see the same, so all stop in the

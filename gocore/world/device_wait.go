@@ -48,8 +48,8 @@ func (l *lookout) run(until int64) (bool, error) {
 }
 
 func (l *lookout) lateOnDevice() error {
-	return status.New(status.Timeout, "wait_until", "the word at device address %#x is %d, waited for %s %d for %v (limit %v); some PE of %s has not written it",
-		l.word, l.seen, cmpNames[l.cmp&^hot.Signed], l.value, time.Duration(hot.Now()-l.began).Round(time.Millisecond), time.Duration(l.timeout), l.w.label)
+	return status.New(status.Timeout, "wait_until", "the word at device address %#x is %d, waited for %s %d for %v (limit %v); some PE of world %s has not written it%s",
+		l.word, l.seen, cmpNames[l.cmp&^hot.Signed], l.value, time.Duration(hot.Now()-l.began).Round(time.Millisecond), time.Duration(l.timeout), l.w.label, l.w.whoLeft())
 }
 
 func (l *lookout) words() [4]uint64 { return [4]uint64{l.seen} }

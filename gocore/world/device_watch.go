@@ -148,7 +148,7 @@ func (v *watch) look(x *accelerator) {
 func (v *watch) judge(x *accelerator, head watched) {
 	for _, m := range v.marks {
 		if m.stream == head.stream && m.limit.over(m.since) {
-			x.fail(status.New(status.Timeout, "", "%s on stream %#x waited for %v (the team's timeout, SHMEM_TIMEOUT or init's): some PE of %s has not come, or has not signalled",
+			x.fail(status.New(status.Timeout, "", "%s on stream %#x waited for %v (the team's timeout, SHMEM_TIMEOUT or init's): some PE of world %s has not come, or has not signalled",
 				m.ops, uintptr(m.stream), time.Since(m.since).Round(time.Millisecond), x.w.label))
 			return
 		}

@@ -40,7 +40,7 @@ func (w *World) addr(op string, at uintptr, n uint64, pe int) (fabric.Addr, erro
 		if n == 0 {
 			return fabric.Addr{PE: pe, Ref: fabric.MakeRef(0, w.seg.Geo.HeapOff)}, nil
 		}
-		return fabric.Addr{}, status.New(status.NotSymmetric, op, "[%#x, +%d) is not inside this PE's symmetric heap [%#x, +%d): allocate the remote side with shmem.empty or gshmem_alloc",
+		return fabric.Addr{}, status.New(status.NotSymmetric, op, "[%#x, +%d) is not inside this PE's symmetric heap [%#x, +%d): allocate the remote side with shmem.empty, gshmem_alloc, shmem_malloc or aclshmem_malloc",
 			at, n, low, size)
 	}
 	return fabric.Addr{PE: pe, Ref: fabric.MakeRef(0, w.seg.Geo.HeapOff+off)}, nil

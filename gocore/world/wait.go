@@ -120,8 +120,22 @@ func (w *World) disturbed(op string, since int) error {
 }
 
 func (m *waiting) late() error {
-	return status.New(status.Timeout, "wait_until", "the word at %#x is %d, waited for %s %d for %v (limit %v); some PE of %s has not written it",
-		m.word, m.state.Seen(), cmpNames[m.cmp&^hot.Signed], m.value, time.Duration(hot.Now()-m.began).Round(time.Millisecond), time.Duration(m.timeout), m.w.label)
+	return status.New(status.Timeout, "wait_until", "the word at %#x is %d, waited for %s %d for %v (limit %v); some PE of world %s has not written it%s",
+		m.word, m.state.Seen(), cmpNames[m.cmp&^hot.Signed], m.value, time.Duration(hot.Now()-m.began).Round(time.Millisecond), time.Duration(m.timeout), m.w.label, m.w.whoLeft())
+}
+
+// whoLeft names the PEs that have left, for the words of a wait that nobody ended.
+func (w *World) whoLeft() string {
+	var left []int
+	for pe := range w.n {
+		if pe != w.me && w.left(pe) {
+			left = append(left, pe)
+		}
+	}
+	if left == nil {
+		return ""
+	}
+	return fmt.Sprintf("; PEs %v have left", left)
 }
 
 func (m *waiting) giveUp() {}

@@ -25,6 +25,7 @@ def allocate(
     if on_device:
         flags |= _abi.ON_DEVICE
         _device_of(members.world).synchronize()  # what was dropped may be handed out again: no stream may be using it
+    _block.take_back(wait=on_device)
     arguments = (members.handle, nbytes, align, flags, _call.timeout_ns(timeout))
     words = _call.start(library().alloc_start, arguments, 2, "alloc")
     return Block(members.world, words[0], words[1], nbytes, members, on_device)
@@ -248,6 +249,16 @@ def _place(value: Any) -> "tuple[int, Any]":
     raise NotSymmetricError(f"a {type(value).__name__} is not symmetric memory; make it with shmem.empty, shmem.buffer or shmem.symmetric_copy")
 
 
+def _held(value: Any, world: Any, operation: str) -> "tuple[int, Block]":
+    """Where a tensor or Buffer begins, and its Block; says what to give where it is no symmetric memory."""
+    low, _ = _place(value)
+    try:
+        return low, _block.find(world, low)
+    except NotSymmetricError as problem:
+        text = f"{operation}: this is ordinary memory, or another world's; make it with shmem.empty, shmem.buffer or shmem.symmetric_copy ({problem})"
+        raise NotSymmetricError(text, operation=operation) from None
+
+
 def _world_of(team: Optional[Team]) -> Any:
     return resolve(team).world
 
@@ -270,8 +281,7 @@ def peer(t: Any, pe: int, *, team: Optional[Team] = None) -> Any:
     """
     members = resolve(team)
     world = members.world
-    low, _ = _place(t)
-    block = _block.find(world, low)
+    low, block = _held(t, world, "peer")
     where = pe if team is None else members.translate(pe)
     out = ctypes.c_void_p()
     address = (t.data_ptr() if t.numel() else block.address) if is_tensor(t) else low
@@ -288,8 +298,7 @@ def free(t: Any, *, timeout: Optional[float] = None) -> None:
 
     The tensor is emptied; memory that other views of it still show is reclaimed when they die.
     """
-    low, _ = _place(t)
-    block = _block.find(resolve(None).world, low)
+    _, block = _held(t, resolve(None).world, "free")
     team = block.team
     if block.on_device:
         _device_of(block.world).synchronize()
@@ -310,4 +319,5 @@ def collect(*, team: Optional[Team] = None, timeout: Optional[float] = None) -> 
     members = resolve(team)
     if members.world.device is not None:
         members.world.device.synchronize()
+    _block.take_back(wait=True)
     return _call.start(library().collect_start, (members.handle, _call.timeout_ns(timeout)), 1, "collect")[0]

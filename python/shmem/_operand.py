@@ -63,7 +63,8 @@ def _of_buffer(value: Any, writable: bool, role: str) -> Operand:
     try:
         view = memoryview(value)
     except TypeError:
-        raise InvalidArgumentError(f"{role} is a {type(value).__name__}; give a torch tensor, a shmem.Buffer or an object with the buffer protocol") from None
+        kind = type(value).__name__
+        raise InvalidArgumentError(f"{role} is of type {kind}; give a torch tensor, a shmem.Buffer or an object with the buffer protocol") from None
     if not view.c_contiguous:
         raise InvalidArgumentError(f"{role} is a buffer with gaps (strides {view.strides}); give a contiguous one")
     if writable and view.readonly:

@@ -160,6 +160,17 @@ def test_bad_command_lines(arguments, words):
     assert done.returncode == 2 and words in done.stderr
 
 
+@pytest.mark.parametrize(
+    "name, mode, words",
+    [("a.py", 0o644, "write: python a.py"), ("prog", 0o755, "write: ./prog"), ("prog.c", 0o644, "without permission")],
+)
+def test_a_file_that_is_no_command(tmp_path, name, mode, words):
+    (tmp_path / name).write_text("")
+    (tmp_path / name).chmod(mode)
+    done = run("-n", "1", name, cwd=tmp_path)
+    assert done.returncode == 2 and "no command" in done.stderr and words in done.stderr
+
+
 def test_settings_reach_the_job():
     code = "import shmem; shmem.init(); print(shmem.heap_stats()['bytes']); shmem.finalize()"
     done = run("-n", "2", "--heap", "48M", sys.executable, "-c", code)

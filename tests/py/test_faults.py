@@ -120,6 +120,30 @@ def test_a_pe_that_left_is_an_error_for_those_who_wait(tmp_path):
         script.good()
 
 
+def test_a_wait_that_nobody_ended_names_who_left(tmp_path):
+    body = """
+    up()
+    t = shmem.buffer(8, format="q")
+    if ME == 1:
+        raise SystemExit(0)
+    end = time.monotonic() + 60
+    while True:  # leaving may come after the first of them
+        try:
+            shmem.wait_until(t, "==", 5, timeout=0.2)
+        except shmem.TimeoutError as e:
+            text = str(e)
+            assert "is 0, waited for == 5" in text and "of of" not in text, text
+            if "PEs [1] have left" in text:
+                break
+            assert time.monotonic() < end, text
+        else:
+            raise SystemExit("nobody wrote it")
+    shmem.finalize(5)
+    """
+    with Script(2, body, tmp_path) as script:
+        script.good()
+
+
 def test_nothing_is_left_after_kill(tmp_path):
     def leftovers():
         found = set()

@@ -228,6 +228,17 @@ def freed(ctx):
     shmem.barrier()
 
 
+def ordinary(ctx):
+    for name, call in (("free", shmem.free), ("peer", lambda t: shmem.peer(t, 0))):
+        with pytest.raises(shmem.NotSymmetricError, match=f"^{name}: .*shmem.empty") as caught:
+            call(torch.zeros(3))
+        assert caught.value.operation == name
+
+
+def test_ordinary_memory_is_told_what_to_be(pair):
+    pair.run(ordinary)
+
+
 def test_free(pair):
     pair.run(freed)
 

@@ -90,6 +90,17 @@ def test_teams_of_any_members_in_any_order(trio):
     trio.run(any_order)
 
 
+def unequal_lists(ctx):
+    mine = [0, 1] if ctx.me == 0 else [1, 0]
+    with pytest.raises(shmem.TimeoutError, match=r"team_create.*PE \d.*did not take part in making.*same PEs in the same order"):
+        shmem.Team.create(mine, key=99, timeout=0.5)
+    shmem.barrier()
+
+
+def test_members_that_list_other_pes_are_told_so(pair):
+    pair.run(unequal_lists)
+
+
 def hundreds(ctx):
     teams = [shmem.Team.create(range(ctx.n), key=100 + i) for i in range(300)]
     t = torch.zeros(300, dtype=torch.int64)

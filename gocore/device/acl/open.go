@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -54,7 +55,9 @@ func load(o Options) (*binding, string, error) {
 	for _, c := range candidates(o) {
 		library, why := open(c.path, c.already)
 		if library == nil {
-			tried = append(tried, why)
+			if !slices.Contains(tried, why) {
+				tried = append(tried, why)
+			}
 			continue
 		}
 		b := bind(library)

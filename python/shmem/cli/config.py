@@ -14,6 +14,7 @@ from .. import _conflict, _lib
 from .._errors import ShmemError
 from .._version import __version__
 
+_CHECK_SECONDS = 60
 _SELF_TEST = """
 import shmem
 w = shmem.World(0, 1, heap="16M", timeout=20)
@@ -97,7 +98,11 @@ def check() -> int:
     parent = os.path.dirname(_lib.package_directory())
     env = {name: value for name, value in os.environ.items() if name not in ("SHMEM_RANK", "SHMEM_SIZE", "SHMEM_RENDEZVOUS")}
     env["PYTHONPATH"] = os.pathsep.join(p for p in (parent, env.get("PYTHONPATH")) if p)
-    done = subprocess.run([sys.executable, "-c", _SELF_TEST], env=env, capture_output=True, text=True, timeout=60)
+    try:
+        done = subprocess.run([sys.executable, "-c", _SELF_TEST], env=env, capture_output=True, text=True, timeout=_CHECK_SECONDS)
+    except subprocess.TimeoutExpired:
+        print(f"shmem {__version__} does not work here: a world of one was not done after {_CHECK_SECONDS} s; SHMEM_LOG=debug says more", file=sys.stderr)
+        return 1
     if done.returncode == 0:
         print(f"shmem {__version__} works here ({_lib.library_path()})")
         return 0

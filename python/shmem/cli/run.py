@@ -215,6 +215,16 @@ def _how(code: int) -> str:
         return f"was killed by signal {-code}"
 
 
+def _no_command(word: str) -> str:
+    """What to say of a first word that is no command, with what was probably meant."""
+    said = f"{word!r} is no command that can be run"
+    if not os.path.isfile(word):
+        return said
+    if word.endswith(".py"):
+        return f"{said}; write: python {word}"
+    return f"{said}; write: ./{word}" if os.access(word, os.X_OK) else f"{said}: it is a file without permission to execute (chmod +x makes a program of it)"
+
+
 def main(arguments: Optional[List[str]] = None) -> int:
     """Runs the command; gives its exit status."""
     fill_standard_descriptors()
@@ -227,7 +237,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
     if any("=" not in pair for pair in options.env):
         parser().error("-x takes NAME=VALUE")
     if shutil.which(command[0]) is None:
-        parser().error(f"{command[0]!r} is no command that can be run")
+        parser().error(_no_command(command[0]))
     job = Job(options, command)
     try:
         return job.run()

@@ -3,15 +3,16 @@
 A Block is one reference to a block of the core. Whatever shows its bytes (a tensor's storage, a Buffer, a peer view) holds
 the same Block object; when the last of them dies, on whatever thread, the block is dropped: a local note in the core that
 never waits and never talks to a peer. A storage that cannot hold a Python object is lent the Block instead, and what has come back
-is let go at the next allocation, collect, look at the heap or finalize.
+is let go at the next allocation, collect, look at the heap or finalize, after the streams that may still use it.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+import threading
 import weakref
-from typing import Any, Dict, List, Optional, Type
+from typing import Any, Callable, Dict, List, Optional, Tuple, Type
 
 from . import _abi
 from ._call import check
@@ -21,7 +22,7 @@ from ._lib import library
 class Block:
     """One block of a world's heap: its first byte here and its length."""
 
-    __slots__ = ("__weakref__", "_drop", "_getpid", "_pid", "address", "handle", "nbytes", "on_device", "team", "world")
+    __slots__ = ("__weakref__", "_drop", "_getpid", "_pid", "address", "handle", "in_use", "nbytes", "on_device", "team", "world")
 
     def __init__(self, world: Any, handle: int, address: int, nbytes: int, team: Any = None, on_device: bool = False) -> None:
         """Takes over the reference that an allocation gave."""
@@ -31,6 +32,8 @@ class Block:
         self.handle = handle
         self.address = address
         self.nbytes = nbytes
+        # For a block that is freed without a word from anybody else: marks what is queued now, and gives what says whether that is over.
+        self.in_use: Optional[Callable[[], Callable[[bool], bool]]] = None
         # Kept here because module globals may be gone when the interpreter ends.
         self._drop = library().block_drop
         self._getpid = os.getpid
@@ -62,8 +65,12 @@ def find(world: Any, address: int) -> Block:
     return known
 
 
+_Passed = Callable[[bool], bool]
+
 _lent: Dict[int, Optional[Block]] = {}  # by the DLManagedTensor of the storage
-_CONTEXT = 48  # its manager_ctx: the link of the list of those that came back
+_pending: List[Tuple[Block, _Passed]] = []  # came back while streams may still use them
+_guard = threading.Lock()  # of _pending
+_CONTEXT = 48  # a DLManagedTensor's manager_ctx: the link of the list of those that came back
 
 raw_malloc = ctypes.pythonapi.PyMem_RawMalloc
 raw_malloc.restype, raw_malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
@@ -75,7 +82,8 @@ def lend(managed: int, block: Optional[Block]) -> int:
     """Keeps a Block until the deleter, whose address this gives, has been called with `managed`: raw_malloc's, and freed then."""
     take_back()
     _lent[managed] = block
-    return ctypes.cast(library().dlpack_delete, ctypes.c_void_p).value or 0
+    deleter: Any = library().dlpack_delete
+    return ctypes.cast(deleter, ctypes.c_void_p).value or 0
 
 
 def not_lent(managed: int) -> None:
@@ -85,23 +93,40 @@ def not_lent(managed: int) -> None:
 
 
 def lent() -> List[Block]:
-    """The Blocks that are out."""
-    return [block for block in list(_lent.values()) if block is not None]
+    """The Blocks that are out, or not free yet."""
+    return [block for block in [*_lent.values(), *(block for block, _ in list(_pending))] if block is not None]
 
 
-def take_back() -> None:
-    """Lets the Blocks go whose storages have died. Any thread; in a forked child it does nothing."""
-    if not _lent:
+def take_back(wait: bool = False) -> None:
+    """Lets the Blocks go whose storages have died, when the streams that used them are past that or, with `wait`, as soon as they are.
+
+    Any thread; in a forked child it does nothing. Blocks: only with `wait`, for the device.
+    """
+    came = _came_back() if _lent else []
+    if not came and not _pending:
         return
-    first = ctypes.c_void_p()
+    passed: Dict[Callable[[], _Passed], _Passed] = {}
+    for block in came:
+        if block.in_use is not None and block.in_use not in passed:
+            passed[block.in_use] = block.in_use()
+    with _guard:
+        _pending.extend((block, passed[block.in_use]) for block in came if block.in_use is not None)
+        _pending[:] = [(block, done) for block, done in _pending if not done(wait)]
+
+
+def _came_back() -> List[Block]:
+    first, came = ctypes.c_void_p(), []
     if library().dlpack_deleted(ctypes.byref(first)) != _abi.STATUS["OK"]:
-        return
+        return []
     managed = first.value
     while managed:
         following = ctypes.c_void_p.from_address(managed + _CONTEXT).value
-        _lent.pop(managed, None)
+        block = _lent.pop(managed, None)
+        if block is not None:
+            came.append(block)
         raw_free(managed)
         managed = following
+    return came
 
 
 def allocate_local(world: Any, nbytes: int, align: int = 0, zero: bool = False, on_device: bool = False) -> Block:
@@ -109,7 +134,11 @@ def allocate_local(world: Any, nbytes: int, align: int = 0, zero: bool = False, 
     take_back()
     handle, address = ctypes.c_uint64(), ctypes.c_void_p()
     flags = (_abi.ZERO if zero else 0) | (_abi.ON_DEVICE if on_device else 0)
-    status = library().alloc_local(world.handle, nbytes, align, flags, ctypes.byref(handle), ctypes.byref(address))
+    arguments = (world.handle, nbytes, align, flags, ctypes.byref(handle), ctypes.byref(address))
+    status = library().alloc_local(*arguments)
+    if status == _abi.STATUS["EHEAPFULL"] and _pending:
+        take_back(wait=True)
+        status = library().alloc_local(*arguments)
     check(status, "alloc_local")
     return Block(world, handle.value, address.value or 0, nbytes, on_device=on_device)
 

@@ -25,6 +25,7 @@ def allocate(
     if on_device:
         flags |= _abi.ON_DEVICE
         _device_of(members.world).synchronize()  # what was dropped may be handed out again: no stream may be using it
+    _block.take_back(wait=on_device)
     arguments = (members.handle, nbytes, align, flags, _call.timeout_ns(timeout))
     words = _call.start(library().alloc_start, arguments, 2, "alloc")
     return Block(members.world, words[0], words[1], nbytes, members, on_device)
@@ -318,4 +319,5 @@ def collect(*, team: Optional[Team] = None, timeout: Optional[float] = None) -> 
     members = resolve(team)
     if members.world.device is not None:
         members.world.device.synchronize()
+    _block.take_back(wait=True)
     return _call.start(library().collect_start, (members.handle, _call.timeout_ns(timeout)), 1, "collect")[0]

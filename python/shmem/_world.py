@@ -110,9 +110,9 @@ class World:
         """
         if self._closed:
             return
-        _block.take_back()
         if self.device is not None and timeout != 0:
             self.device.synchronize()
+        _block.take_back()
         try:
             _call.start(library().finalize_start, (self.handle, _call.timeout_ns(timeout)), 0, "finalize")
         except ShmemError:  # one that says who did not come has closed the world all the same

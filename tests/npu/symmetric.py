@@ -161,6 +161,42 @@ def memory():
     shmem.finalize()
 
 
+def reuse():
+    """Memory of one PE that is dropped while a stream still uses it is handed out when the stream is past it, not before."""
+    up()
+    join()
+    n, allocate = 20000, dist.group.WORLD.allocate_tensor
+    streams = [torch.npu.Stream(), torch.npu.Stream()]
+    for turn in range(8):
+        one = allocate(n, device=NPU)
+        one.copy_(values(n, ME, turn))
+        out = torch.empty(N * n, device=NPU)
+        work = dist.all_gather_into_tensor(out, one, async_op=True)
+        del one
+        two = allocate(n, device=NPU)
+        two.fill_(-1)  # on the caller's stream, which has not waited for the group's
+        work.wait()
+        assert torch.equal(out.cpu(), torch.cat([values(n, pe, turn) for pe in range(N)])), turn
+        del two
+        with torch.npu.stream(streams[turn % 2]):
+            one = allocate(n, device=NPU)
+            one.copy_(values(n, ME, turn))
+            twice = one + one
+            del one
+        with torch.npu.stream(streams[1 - turn % 2]):
+            two = allocate(n, device=NPU)
+            two.fill_(-1)
+        streams[turn % 2].synchronize()
+        assert torch.equal(twice.cpu(), 2 * values(n, ME, turn)), turn
+    for turn in range(12):  # more than the heap holds: it waits
+        big = allocate(3 << 20, device=NPU)
+        assert big.fill_(turn + 0.5)[-1:].sum().item() == turn + 0.5
+        del big
+    raises(shmem.HeapExhaustedError, "", allocate, 64 << 20, device=NPU)
+    dist.destroy_process_group()
+    shmem.finalize()
+
+
 def streams():
     """put_signal, wait and barrier on torch_npu's streams: nobody synchronises, the order of the stream does."""
     up()

@@ -46,6 +46,11 @@ def test_without_kernels_everything_goes_through_copies(npu, tmp_path):
     finish(start(npu, "one_sided", tmp_path, 2, SHMEM_KERNELS=tmp_path / "none"))
 
 
+@pytest.mark.parametrize("n", [2, pytest.param(3, marks=pytest.mark.long)])
+def test_memory_in_use_is_not_handed_out(npu, tmp_path, n):
+    finish(start(npu, "reuse", tmp_path, n, late_us=15000))
+
+
 @pytest.mark.parametrize("soc", ["910_93", "950"])
 @pytest.mark.long
 def test_other_chips(npu, tmp_path, soc):

@@ -8,7 +8,7 @@ empties the queue first.
 from __future__ import annotations
 
 import sys
-from typing import Any, Iterable, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Optional, Tuple
 
 import torch
 
@@ -80,3 +80,45 @@ def bare(tensor: torch.Tensor) -> Tuple[torch.Tensor, bool, bool]:
     if negative:
         tensor = torch._neg_view(tensor)
     return tensor, turned, negative
+
+
+_streams: Dict[int, Dict[int, Any]] = {}  # of each device, the streams that operations of this package or its tensors' makers run on
+
+
+def note_stream(stream: Any) -> None:
+    """Remembers a stream that may use symmetric memory. torch_npu has a few dozen; side streams of the program's own are the program's to order."""
+    known = _streams.setdefault(stream.device.index, {})
+    if stream.stream_id not in known:
+        known[stream.stream_id] = stream
+
+
+def mark_streams(index: int) -> Callable[[bool], bool]:
+    """Marks what is queued now on a device's noted and current streams. Gives what says whether all is over; with True, when it is.
+
+    On a device that has failed everything is over. Blocks: no.
+    """
+    module = runtime()
+    events = []
+    try:
+        with module.device(index):
+            note_stream(module.current_stream(index))
+            for stream in list(_streams[index].values()):
+                event = module.Event()
+                event.record(stream)
+                events.append(event)
+    except RuntimeError:
+        events.clear()
+
+    def passed(wait: bool) -> bool:
+        try:
+            while events:
+                if wait:
+                    events[-1].synchronize()
+                elif not events[-1].query():
+                    return False
+                events.pop()
+        except RuntimeError:
+            events.clear()
+        return True
+
+    return passed

@@ -98,11 +98,13 @@ class Lane:
         """Takes a stream of torch_npu's pool."""
         self._world = world
         self._stream = npu.runtime().Stream(device=world.device.index)
+        npu.note_stream(self._stream)
 
     def run(self, sync: bool, tensors: Sequence[torch.Tensor], begin: Any, result: Sequence[torch.Tensor]) -> "KernelWork":
         """Runs `begin` with the stream for it current: the caller's, or one behind it. Gives the Work of what it queued."""
         runtime = npu.runtime()
         current = runtime.current_stream(self._world.device.index)
+        npu.note_stream(current)
         stream = current if sync else self._stream
         if not sync:
             stream.wait_stream(current)

@@ -48,6 +48,8 @@ class StagedExchanges(Exchanges):
             self._host = HostSide(channel.behind)
         if self._down is None or self._down.device != device:
             self._down, self._up = npu.runtime().Stream(device=device), npu.runtime().Stream(device=device)
+            npu.note_stream(self._down)
+            npu.note_stream(self._up)
         return self._host
 
     def _staged(self, device: torch.device, sync: bool, shape: _Shape, result: Sequence[torch.Tensor]) -> Work:

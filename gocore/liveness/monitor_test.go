@@ -101,7 +101,7 @@ func TestKillIsSeenAtOnceAlsoAsAZombie(t *testing.T) {
 	d.none(t, 50*time.Millisecond)
 	began := time.Now()
 	require.NoError(t, cmd.Process.Kill()) // nobody waits for it: it stays a zombie
-	got := d.within(t, 2*time.Second)
+	got := d.within(t, 30*time.Second)
 	t.Logf("seen after %v", time.Since(began))
 	require.Contains(t, got, "4 peer died (PE 4)")
 	require.ErrorIs(t, m.Dead(4), status.PeerDead)
@@ -121,7 +121,7 @@ func TestStoppedIsNotDead(t *testing.T) {
 	d.none(t, 50*time.Millisecond)
 	require.NoError(t, cmd.Process.Signal(syscall.SIGSTOP))
 	require.NoError(t, cmd.Process.Kill(), "also a stopped one can be killed")
-	require.Contains(t, d.within(t, 2*time.Second), "1 peer died")
+	require.Contains(t, d.within(t, 30*time.Second), "1 peer died")
 }
 
 func TestAForkedChildDoesNotKeepItsParentAlive(t *testing.T) {
@@ -130,7 +130,7 @@ func TestAForkedChildDoesNotKeepItsParentAlive(t *testing.T) {
 	defer syscall.Kill(child, syscall.SIGKILL)
 	require.NoError(t, m.WatchPid(2, cmd.Process.Pid))
 	require.NoError(t, cmd.Process.Kill())
-	require.Contains(t, d.within(t, 2*time.Second), "2 peer died")
+	require.Contains(t, d.within(t, 30*time.Second), "2 peer died")
 	require.NoError(t, syscall.Kill(child, 0), "the child lives")
 }
 
@@ -152,7 +152,7 @@ func TestRecordLockWherePidfdsAreDenied(t *testing.T) {
 	require.NoError(t, cmd.Process.Signal(syscall.SIGSTOP))
 	d.none(t, 200*time.Millisecond)
 	require.NoError(t, cmd.Process.Kill())
-	require.Contains(t, d.within(t, 2*time.Second), "3 peer died")
+	require.Contains(t, d.within(t, 30*time.Second), "3 peer died")
 	<-closed
 }
 
@@ -162,7 +162,7 @@ func TestReportsForgettingAndClosing(t *testing.T) {
 	lost := errors.New("connection to host b was reset")
 	m.ReportLost(7, lost)
 	m.ReportLost(7, errors.New("again"))
-	require.Equal(t, "7 "+lost.Error(), d.within(t, time.Second))
+	require.Equal(t, "7 "+lost.Error(), d.within(t, 30*time.Second))
 	require.Equal(t, lost, m.Dead(7))
 	before := runtime.NumGoroutine()
 	var cmds []*exec.Cmd
@@ -186,5 +186,5 @@ func TestReportsForgettingAndClosing(t *testing.T) {
 	done := false
 	require.NoError(t, m.WatchProbe(8, func() bool { return true }, func() { done = true }))
 	require.True(t, done, "a refused probe is closed")
-	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+1 }, 2*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+1 }, 30*time.Second, time.Millisecond)
 }

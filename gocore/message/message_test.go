@@ -126,7 +126,7 @@ func TestTruncationIsAnErrorHereAndNotThere(t *testing.T) {
 			s := g.send(0, 1, 9, pattern(n, 0, 1, 9, 0), Private)
 			r := g.recv(1, 0, 9, buf)
 			var err error
-			require.Eventually(t, func() bool { var done bool; done, err = r.Step(); return done }, time.Second, time.Microsecond)
+			require.Eventually(t, func() bool { var done bool; done, err = r.Step(); return done }, time.Minute, time.Microsecond)
 			require.ErrorIs(t, err, status.Truncated)
 			require.ErrorContains(t, err, fmt.Sprintf("%d bytes", n))
 			require.ErrorContains(t, err, "PE 10")
@@ -193,7 +193,7 @@ func TestACanceledSendIsWithdrawn(t *testing.T) {
 				continue
 			}
 			s.Cancel()
-			require.Eventually(t, func() bool { done, _ := r.Step(); return done }, 5*time.Second, time.Microsecond)
+			require.Eventually(t, func() bool { done, _ := r.Step(); return done }, time.Minute, time.Microsecond)
 			_, err := r.Step()
 			require.ErrorIs(t, err, status.Canceled)
 			require.ErrorContains(t, err, "rank 0 gave its send up")
@@ -203,7 +203,7 @@ func TestACanceledSendIsWithdrawn(t *testing.T) {
 					g.ms[1].Poll()
 				}
 				return len(g.ms[0].sends) == 0
-			}, 5*time.Second, time.Microsecond, "its staging comes back")
+			}, time.Minute, time.Microsecond, "its staging comes back")
 			require.Zero(t, g.ms[0].staged)
 			buf := make([]byte, 10)
 			finish(t, g.send(0, 1, 4, pattern(10, 0, 1, 4, 1), Private), g.recv(1, 0, 4, buf))
@@ -227,7 +227,7 @@ func TestTimeoutsTellWhatIsThereInstead(t *testing.T) {
 	require.NoError(t, err)
 	err = untilDone(t, r)
 	require.ErrorIs(t, err, status.Timeout)
-	require.WithinRange(t, time.Now(), began.Add(50*time.Millisecond), began.Add(time.Second))
+	require.WithinRange(t, time.Now(), began.Add(50*time.Millisecond), began.Add(20*time.Second))
 	for _, part := range []string{"rank 2", "PE 12", "tag 7", "team t", "5", "rank 0 tag 8 (1 bytes)"} {
 		require.ErrorContains(t, err, part)
 	}
@@ -245,7 +245,7 @@ func TestTimeoutsTellWhatIsThereInstead(t *testing.T) {
 
 func untilDone(t *testing.T, s stepper) error {
 	t.Helper()
-	limit := time.Now().Add(10 * time.Second)
+	limit := time.Now().Add(time.Minute)
 	for {
 		done, err := s.Step()
 		if done {

@@ -21,7 +21,7 @@ import (
 )
 
 // Limit is how long Run lets the PEs work before the watchdog ends the test.
-const Limit = 60 * time.Second
+const Limit = 4 * time.Minute
 
 // Run makes n PEs, calls f for each on its own goroutine, and finalizes them. A failing PE fails the test by name.
 func Run(t testing.TB, n int, o world.Options, f func(w *world.World) error) {
@@ -46,7 +46,7 @@ func Up(t testing.TB, n int, o world.Options) []*world.World {
 		mine := o
 		mine.Me, mine.N, mine.Method, mine.UID = pe, n, bootstrap.UID, offer.UID
 		if mine.Timeout == 0 {
-			mine.Timeout = 20 * time.Second
+			mine.Timeout = time.Minute
 		}
 		if mine.HeapBytes == 0 {
 			mine.HeapBytes = 64 << 20
@@ -66,7 +66,7 @@ func Up(t testing.TB, n int, o world.Options) []*world.World {
 func Down(t testing.TB, worlds []*world.World) {
 	t.Helper()
 	errs := make([]error, len(worlds))
-	each(len(worlds), func(pe int) { errs[pe] = worlds[pe].Finalize(10 * time.Second) })
+	each(len(worlds), func(pe int) { errs[pe] = worlds[pe].Finalize(time.Minute) })
 	for pe, err := range errs {
 		require.NoError(t, err, "PE %d finalizes", pe)
 	}

@@ -307,7 +307,7 @@ func TestAbortEndsAWaitingKernel(t *testing.T) {
 				begun := time.Now()
 				require.NoError(t, w.s.Abort(int32(status.PeerDead)))
 				require.NoError(t, w.d.Wait(soon(t), device.Own))
-				assert.Less(t, time.Since(begun), 5*time.Second)
+				assert.Less(t, time.Since(begun), 30*time.Second)
 			}
 			p.meet(nil)
 			require.NoError(t, w.s.Resume())

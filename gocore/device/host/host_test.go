@@ -27,7 +27,7 @@ func open(t *testing.T, o Options) *Device {
 }
 
 func soon(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -222,10 +222,10 @@ func TestNothingIsLeft(t *testing.T) {
 		require.NoError(t, d.Close())
 	}
 	f, r := count()
-	for end := time.Now().Add(5 * time.Second); r > routines && time.Now().Before(end); f, r = count() {
+	for end := time.Now().Add(30 * time.Second); (f > files || r > routines) && time.Now().Before(end); f, r = count() {
 		time.Sleep(time.Millisecond) // a goroutine is counted for a moment after its last word
 	}
-	assert.Equal(t, files, f)
+	assert.LessOrEqual(t, f, files) // what earlier tests left may go meanwhile
 	assert.LessOrEqual(t, r, routines)
 }
 

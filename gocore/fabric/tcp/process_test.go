@@ -88,11 +88,11 @@ func startProcesses(t *testing.T, n int, lost func(int, error)) (*Transport, *he
 		t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
 		children[pe] = c
 	}
-	tr, _, mem, err := comeUp(within(t, 20*time.Second), bootstrap.Options{Me: 0, N: n, UID: o.UID, FindOffer: func([]byte) *bootstrap.Offer { return o }}, lost)
+	tr, _, mem, err := comeUp(within(t, time.Minute), bootstrap.Options{Me: 0, N: n, UID: o.UID, FindOffer: func([]byte) *bootstrap.Offer { return o }}, lost)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = tr.Close() })
 	for pe := 1; pe < n; pe++ {
-		require.Eventually(t, func() bool { return mem.load(uint64(8*pe)) == uint64(children[pe].Process.Pid) }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return mem.load(uint64(8*pe)) == uint64(children[pe].Process.Pid) }, time.Minute, time.Millisecond)
 	}
 	return tr, mem, children
 }
@@ -111,7 +111,7 @@ func TestPeerKilledDuringATransfer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			lost := make(chan int, 8)
 			tr, _, children := startProcesses(t, 3, func(pe int, _ error) { lost <- pe })
-			ctx := within(t, 20*time.Second)
+			ctx := within(t, time.Minute)
 			ended := make(chan error, 1)
 			go func() {
 				for {
@@ -125,7 +125,7 @@ func TestPeerKilledDuringATransfer(t *testing.T) {
 			killed := time.Now()
 			require.NoError(t, children[1].Process.Kill())
 			err := <-ended
-			require.Less(t, time.Since(killed), 3*time.Second)
+			require.Less(t, time.Since(killed), 30*time.Second)
 			require.Contains(t, []status.Code{status.PeerDead, status.PeerUnreachable}, status.Of(err), "%v", err)
 			require.ErrorContains(t, err, "PE 1")
 			require.Equal(t, 1, <-lost)
@@ -144,9 +144,9 @@ func TestStoppedPeerIsNotDead(t *testing.T) {
 	src := random(processHeap)
 	ended := make(chan error, 1)
 	go func() {
-		err := tr.Put(within(t, 20*time.Second), at(1, 0), src)
+		err := tr.Put(within(t, time.Minute), at(1, 0), src)
 		if err == nil {
-			err = tr.Quiet(within(t, 20*time.Second))
+			err = tr.Quiet(within(t, time.Minute))
 		}
 		ended <- err
 	}()
@@ -157,7 +157,7 @@ func TestStoppedPeerIsNotDead(t *testing.T) {
 	require.NoError(t, children[1].Process.Signal(syscall.SIGCONT))
 	require.NoError(t, <-ended)
 	back := make([]byte, processHeap)
-	require.NoError(t, tr.Get(within(t, 20*time.Second), back, at(1, 0)))
+	require.NoError(t, tr.Get(within(t, time.Minute), back, at(1, 0)))
 	require.Equal(t, src, back)
 	require.Empty(t, lost)
 }

@@ -37,7 +37,7 @@ static void close_races(void) {
     for (int k = 0; k < PUTTERS; k++) CHECK(!pthread_create(&t[k], NULL, put_until_closed, &x));
     while (atomic_load(&x.moved) < i % 20) sched_yield();
     hot_world_close(x.r.w);
-    CHECK_EQ(hot_world_drain(x.r.w, 10000000000ll), HOT_OK);
+    CHECK_EQ(hot_world_drain(x.r.w, 100000000000ll), HOT_OK);
     for (int p = 0; p < 2; p++) munmap(x.r.seg[p], RIG_BYTES); /* who is still inside faults now */
     hot_world_free(x.r.w);
     for (int k = 0; k < PUTTERS; k++) pthread_join(t[k], NULL);

@@ -312,17 +312,19 @@ static void atomics_of_processes(void) {
   rig_join(&shared_rig);
 }
 
-/* Whoever sees the signal sees the data: words far apart, odd sizes, set and add. */
+/* Whoever sees the signal sees the data: words far apart, odd sizes, set and add. Turns of a machine that is busy take milliseconds: it has fewer. */
 static void signal_after_data(void) {
   rig r;
   enum { TURNS = 20000, WORDS = 40 };
   rig_memory(&r, 2);
   rig_fork(&r);
-  uint64_t data[WORDS], *into = rig_word(&r, 16), *sig = rig_word(&r, 0), *ack = rig_word(&r, 1);
-  for (uint64_t turn = 1; turn <= TURNS; turn++) {
+  uint64_t data[WORDS], *into = rig_word(&r, 16), *sig = rig_word(&r, 0), *ack = rig_word(&r, 1), *last = rig_word(&r, 2);
+  int64_t end = hot_now() + 20000000000ll;
+  for (uint64_t turn = 1, more = 1; more; turn++) {
     uint64_t words = turn % (WORDS + 1);
     if (r.me == 0) {
       for (int i = 0; i < WORDS; i++) data[i] = turn;
+      for (int p = 0; p < 2 && (turn == TURNS || hot_now() > end); p++) CHECK_EQ(hot_h_p(r.h, last, turn, 8, p), HOT_OK);
       CHECK_EQ(hot_h_put_signal(r.h, into, data, words * 8, sig, turn & 1 ? turn : 1, turn & 1 ? 0 : 1, 1), HOT_OK);
       rig_wait(&r, ack, 8, HOT_CMP_EQ, turn);
     } else {
@@ -330,6 +332,7 @@ static void signal_after_data(void) {
       for (uint64_t i = 0; i < words; i++) CHECK_EQ(__atomic_load_n(&into[i], __ATOMIC_RELAXED), turn);
       CHECK_EQ(hot_h_p(r.h, ack, turn, 8, 0), HOT_OK);
     }
+    more = *last != turn;
   }
   rig_join(&r);
 }

@@ -73,7 +73,7 @@ static inline void rig_table(rig *r, int me) {
 
 static inline void rig_end(rig *r) {
   hot_world_close(r->w);
-  CHECK_EQ(hot_world_drain(r->w, 5000000000ll), HOT_OK);
+  CHECK_EQ(hot_world_drain(r->w, 100000000000ll), HOT_OK);
   hot_world_free(r->w);
 }
 
@@ -82,7 +82,7 @@ static inline void rig_fork(rig *r) {
   int me = r->n - 1;
   for (; me > 0; me--)
     if (fork() == 0) {
-      alarm(60);
+      alarm(250);
       break;
     }
   rig_table(r, me);
@@ -101,7 +101,7 @@ static inline void rig_join(rig *r) {
 static inline uint64_t *rig_word(rig *r, int i) { return (uint64_t *)(void *)(r->seg[r->me] + RIG_HEAP + 128u * (unsigned)i); }
 
 static inline void rig_wait(rig *r, const void *word, int width, int cmp, uint64_t value) {
-  hot_wait s = {.deadline_ns = hot_now() + 30000000000ll};
+  hot_wait s = {.deadline_ns = hot_now() + 200000000000ll};
   CHECK_EQ(hot_h_wait_until(r->h, word, width, cmp, value, &s, INT64_MAX), HOT_OK);
 }
 

@@ -5,7 +5,7 @@ static int run_one(const test_case *t) {
   fflush(NULL);
   pid_t child = fork();
   if (child == 0) {
-    alarm(120);
+    alarm(280);
     t->run();
     exit(0);
   }

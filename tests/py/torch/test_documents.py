@@ -62,6 +62,22 @@ def test_c_block(text, tmp_path):
     run(compiled(source, tmp_path / "block"), n=3)
 
 
+@pytest.mark.parametrize("text", [block for block in blocks("cpp") if "int main(" in block.values[0]])
+def test_ascend_program(text, tmp_path):
+    """Compiled with the words of the document: what shmem-config prints, behind the folder of the Ascend names."""
+    if shutil.which("c++") is None:
+        pytest.skip("no C++ compiler on the PATH")
+    (tmp_path / "ring.cpp").write_text(text)
+    include, libs = (
+        subprocess.run([sys.executable, "-m", "shmem.cli.config", word], env=environment(), capture_output=True, text=True, check=True).stdout.strip()
+        for word in ("--includedir", "--libs")
+    )
+    command = ["c++", f"-I{include}/ascend", str(tmp_path / "ring.cpp"), *libs.split(), "-o", str(tmp_path / "ring")]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert sorted(run(str(tmp_path / "ring"), n=3).splitlines()) == ["PE 0 got 2", "PE 1 got 0", "PE 2 got 1"]
+
+
 def example(name, *arguments, n=3):
     return run(sys.executable, os.path.join(ROOT, "examples", name), *arguments, n=n)
 

@@ -138,7 +138,7 @@ typedef struct gshmem_options {
   uint64_t device_bytes; /* symmetric heap on each device; 0: SHMEM_DEVICE_SIZE, default 1 GiB */
 } gshmem_options;
 
-/* Starts coming up as one PE of a new world. Result words: [0] the world's handle, [1] the handle of its world team.
+/* Starts coming up as one PE of a new world; options NULL: all as the environment says. Result words: [0] the world's handle, [1] the handle of its world team.
    Threads: any; several worlds may live at once. Collective: over the new world. Blocks: up to slice_ns. */
 GSHMEM_API int32_t gshmem_init_start(const gshmem_options *options, int64_t slice_ns, uint64_t *request_out);
 

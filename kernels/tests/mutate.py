@@ -222,17 +222,17 @@ def report(verdicts: List[Verdict], known: Dict[str, str], table: str) -> Tuple[
 
 
 def options_of(arguments: Optional[List[str]]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", required=True, type=pathlib.Path)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", required=True, type=pathlib.Path, metavar="DIR", help="the OUT of a finished `make tests`")
     parser.add_argument("--cxx", default="clang++-14", help="the compiler, as a command line")
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1, help="mutants at a time (default 1)")
     parser.add_argument("--only", default="", help="parts of names, separated by commas")
-    parser.add_argument("--sample", type=float, default=0.0, metavar="SECONDS")
+    parser.add_argument("--sample", type=float, default=0.0, metavar="SECONDS", help="as many unlisted mutants as the time allows, on 950")
     parser.add_argument("--day", type=int, default=int(time.time() // 86400), help="which order --sample takes")
     parser.add_argument("--arch", choices=ARCHS, help="one chip's suite only")
-    parser.add_argument("--table", default="")
+    parser.add_argument("--table", default="", metavar="FILE", help="write which test noticed which mutant")
     parser.add_argument("--afresh", action="store_true", help="do not look at mutants_noticed.md")
-    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--list", action="store_true", help="name the mutants and try none")
     return parser.parse_args(arguments)
 
 

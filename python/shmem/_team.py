@@ -18,6 +18,7 @@ class Team:
     """An ordered set of PEs of one world; ranks count from 0 within it.
 
     Teams are independent of each other: collectives of one never disturb another, whatever their overlap.
+    `rank` is this PE's rank in it, `size` how many members there are, `world` where it belongs.
     """
 
     def __init__(self, world: "World", handle: int, *, whole: bool = False) -> None:

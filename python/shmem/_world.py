@@ -26,6 +26,7 @@ class World:
     """A set of processes with one symmetric heap; leaving the `with` block finalizes it.
 
     Several may live at once. Making one is collective over its PEs and blocks until all are there, or the timeout.
+    `rank` is this PE's number, `size` how many there are, `team` the team of all.
     """
 
     device: Any = None  # the _device.Device, in a world that has one

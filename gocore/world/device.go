@@ -291,8 +291,8 @@ func (x *accelerator) waiting() bool {
 func (x *accelerator) endWaits() {
 	if x.waiting() && !x.gone {
 		x.fail(status.New(status.Finalized, "", "world %s was finalized", x.w.label))
-		x.finish(time.Second)
-		x.drainWaiters(time.Second)
+		x.finish(parting) // they end at once, but the machine may be busy, and what still runs would touch memory that is gone
+		x.drainWaiters(parting)
 	}
 }
 

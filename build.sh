@@ -132,6 +132,7 @@ use_go() {
     found="$("$PY" -c 'import sys; sys.path.insert(0, "toolchain"); import library; print(library.find_go() or "")')"
   fi
   [ -n "$found" ] || die "Go >= 1.26 is needed and could not be installed; put it on the PATH or set SHMEM_GO"
+  [ -n "${HOME:-}${GOCACHE:-}" ] || export GOCACHE="$ROOT/build/go-cache" GOPATH="$ROOT/build/go" # go finds no place of its own without HOME
   export SHMEM_GO="$found" PATH="$(dirname "$found"):$PATH" GOTOOLCHAIN=local GOFLAGS="${GOFLAGS:--mod=readonly}"
 }
 

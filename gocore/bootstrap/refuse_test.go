@@ -204,11 +204,11 @@ func TestNoHost(t *testing.T) {
 	noLeaks(t)
 	where := freePort(t, "127.0.0.1")
 	start := time.Now()
-	o := launch(t, []int{1}, 2*time.Second, func(int) Options { return guest(where, goodSecret, 1, 2) })[0]
+	o := launch(t, []int{1}, 4*time.Second, func(int) Options { return guest(where, goodSecret, 1, 2) })[0]
 	require.ErrorIs(t, o.err, status.Timeout)
 	require.ErrorContains(t, o.err, "PE 0")
 	require.ErrorContains(t, o.err, "refused")
-	require.GreaterOrEqual(t, time.Since(start), 2*time.Second)
+	require.GreaterOrEqual(t, time.Since(start), 4*time.Second)
 	require.Less(t, time.Since(start), 30*time.Second)
 }
 

@@ -136,7 +136,7 @@ func (p *pe) setUpWorld(heap int) {
 	w.Publish()
 	p.world = w
 	r.t.Cleanup(func() {
-		require.True(r.t, w.Close(time.Second))
+		require.True(r.t, w.Close(time.Minute))
 		w.Free()
 	})
 }

@@ -71,7 +71,7 @@ func TestStagesChangeHands(t *testing.T) {
 		r.each(func(p *pe) { p.allAtOnce(t, teams[p.me], start) })
 		for q, p := range r.pes {
 			for _, team := range teams[q] {
-				require.True(t, team.Close(time.Second))
+				require.True(t, team.Close(time.Minute))
 				team.Reclaim()
 			}
 			p.stages.Close()

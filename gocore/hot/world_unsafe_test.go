@@ -43,7 +43,7 @@ func pair(t *testing.T) (*World, [2][]byte) {
 		w.SetWhole(pe, mem[pe])
 	}
 	t.Cleanup(func() {
-		require.True(t, w.Close(time.Second))
+		require.True(t, w.Close(time.Minute))
 		w.Free()
 	})
 	return w, mem
@@ -88,13 +88,13 @@ func TestHandlesGoStale(t *testing.T) {
 	require.NoError(t, err)
 	first := w.Publish()
 	require.NotZero(t, first)
-	require.True(t, w.Close(time.Second))
+	require.True(t, w.Close(time.Minute))
 	w.Free()
 	w, err = New(0, 1, 2)
 	require.NoError(t, err)
 	second := w.Publish()
 	require.NotEqual(t, first, second)
-	require.True(t, w.Close(time.Second))
+	require.True(t, w.Close(time.Minute))
 	w.Free()
 }
 

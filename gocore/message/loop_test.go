@@ -167,7 +167,7 @@ type stepper interface{ Step() (bool, error) }
 // finish steps requests round-robin until all are done.
 func finish(t *testing.T, rs ...stepper) {
 	t.Helper()
-	limit := time.Now().Add(20 * time.Second)
+	limit := time.Now().Add(time.Minute)
 	for i := 0; ; i++ {
 		all := true
 		for _, r := range rs {

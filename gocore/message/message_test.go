@@ -376,7 +376,7 @@ func TestManyThreads(t *testing.T) {
 							for k := range turns {
 								want := pattern(size(src, me, tag, k), src, me, int64(tag), k)
 								buf := make([]byte, len(want))
-								r, err := g.ms[me].Recv(buf, src, int64(tag), time.Now().Add(30*time.Second))
+								r, err := g.ms[me].Recv(buf, src, int64(tag), time.Now().Add(2*time.Minute))
 								if err != nil || !spin(t, r) || string(buf) != string(want) {
 									t.Errorf("message %d from %d to %d, tag %d: %v", k, src, me, tag, err)
 									return

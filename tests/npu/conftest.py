@@ -52,7 +52,7 @@ class Runner:
             text=True,
         )
 
-    def run(self, *arguments, timeout=180, **settings):
+    def run(self, *arguments, timeout=600, **settings):
         """Runs a program to its end and returns what it printed; fails the test when it fails."""
         process = self.start(*arguments, **settings)
         try:

@@ -67,7 +67,7 @@ def join():
         with open(path + ".new", "wb") as file:
             file.write(uid.raw)
         os.rename(path + ".new", path)
-    until = time.monotonic() + 90
+    until = time.monotonic() + 240
     while not os.path.exists(path):
         assert time.monotonic() < until, "no unique id"
         time.sleep(0.01)

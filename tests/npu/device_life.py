@@ -10,6 +10,8 @@ import shmem
 from device_rig import FOREVER, OK, PEER_DEAD, SUM, TIMEOUT, UNSUPPORTED, expect, pattern
 from shmem import _abi
 
+SOON = 40  # seconds; 3 on a quiet machine. What nobody ends takes SHMEM_TIMEOUT, which is 120 in these tests
+
 
 def killed(pe):
     """The last PE is killed while the others wait in a kernel: they are told its number, and go on without it."""
@@ -26,8 +28,8 @@ def killed(pe):
         pe.call("barrier_on_stream", pe.team, waiting)
     pe.tell("waiting")
     began = time.monotonic()
-    words = pe.refused(PEER_DEAD, f"(PE {pe.n - 1})", "stream_wait", pe.handle, waiting, int(30e9))
-    assert time.monotonic() - began < 3, words
+    words = pe.refused(PEER_DEAD, f"(PE {pe.n - 1})", "stream_wait", pe.handle, waiting, int(200e9))
+    assert time.monotonic() - began < SOON, words
     pe.refused(PEER_DEAD, f"(PE {pe.n - 1})", "barrier_on_stream", pe.team, waiting)
     pe.refused(PEER_DEAD, f"(PE {pe.n - 1})", "device_health", pe.handle)
     pe.store(mine, pattern(pe.me, 64))  # copies go on
@@ -67,8 +69,8 @@ def aborts(pe):
     pe.call("signal_wait_on_stream", pe.handle, at, 0, 77, waiting)
     pe.tell("waiting")
     began = time.monotonic()
-    pe.refused(-304, "abort", "stream_wait", pe.handle, waiting, int(30e9))
-    assert time.monotonic() - began < 3
+    pe.refused(-304, "abort", "stream_wait", pe.handle, waiting, int(200e9))
+    assert time.monotonic() - began < SOON
 
 
 def stalled(pe):
@@ -82,8 +84,8 @@ def stalled(pe):
             time.sleep(0.01)
         took = time.monotonic() - began
         words = pe.refused(TIMEOUT, "barrier_on_stream", "device_health", pe.handle)
-        assert 2.0 < took < 3.5, (took, words)  # SHMEM_TIMEOUT is 2; the rest is for a slow machine
-        pe.refused(TIMEOUT, "must not be used", "stream_wait", pe.handle, waiting, int(5e9))
+        assert 6.0 < took < 40, (took, words)  # SHMEM_TIMEOUT is 6; the rest is for a slow machine
+        pe.refused(TIMEOUT, "must not be used", "stream_wait", pe.handle, waiting, int(100e9))
         pe.tell("over")
     else:
         pe.told("over", [0])
@@ -97,7 +99,7 @@ def left(pe):
     pe.call("signal_wait_on_stream", pe.handle, at, 0, 77, None)
     began = time.monotonic()
     shmem.finalize()  # SHMEM_TIMEOUT is for peers; a kernel that waits gets seconds
-    assert time.monotonic() - began < 8
+    assert time.monotonic() - began < SOON
 
 
 def worlds(pe):
@@ -116,7 +118,7 @@ def worlds(pe):
     for each in (pe.team, team, pe.team):
         pe.call("barrier_on_stream", each, None)
     pe.wait()
-    pe.call("stream_wait", world, None, int(30e9))
+    pe.call("stream_wait", world, None, int(200e9))
     pe.call("barrier", team)
     pe.barrier()
     expect("the first world", pe.load(first, 4096), pattern(pe.before, 4096))
@@ -125,7 +127,7 @@ def worlds(pe):
     expect("the second world", memory.raw, pattern((pe.n - 2 - pe.me) % pe.n, 4096))
     pe.refused(-103, "not inside", "put", world, first, ctypes.addressof(memory), 8, 0)
     pe.call("block_drop", block)
-    pe.call("finalize", world, int(30e9))
+    pe.call("finalize", world, int(200e9))
     pe.store(first, pattern(pe.me, 4096))  # the first goes on
     pe.call("barrier_on_stream", pe.team, None)
     pe.wait()
@@ -150,13 +152,13 @@ def cycles(pe):
         shmem.finalize()
         seen.append(held())
         pe.__init__()
-    assert seen[-1][0] <= seen[1][0] and seen[-1][1] <= seen[1][1] + 12, seen  # Go maps a little for itself
+    assert seen[-1][0] <= seen[1][0] + 1 and seen[-1][1] <= seen[1][1] + 12, seen  # one may close a moment later; Go maps a little for itself
 
 
 def team_of(pe, members, key):
     out = ctypes.c_uint64()
     listed = (ctypes.c_int32 * len(members))(*members)
-    pe.call("team_create", pe.handle, listed, len(members), key, int(30e9), ctypes.byref(out))
+    pe.call("team_create", pe.handle, listed, len(members), key, int(200e9), ctypes.byref(out))
     return out.value
 
 

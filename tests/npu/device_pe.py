@@ -243,7 +243,7 @@ def main():
         return
     if sys.argv[1] in ("killed", "aborts"):
         try:
-            shmem.finalize(timeout=5)
+            shmem.finalize(timeout=60)
         except shmem.ShmemError as error:
             print(f"finalize: {error}", file=sys.stderr)
         return

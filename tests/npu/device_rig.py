@@ -76,7 +76,7 @@ class PE:
         self.call("stream_create", self.handle, ctypes.byref(out))
         return out.value
 
-    def wait(self, stream=None, timeout=60.0):
+    def wait(self, stream=None, timeout=240.0):
         self.call("stream_wait", self.handle, stream, int(timeout * 1e9))
 
     def tell(self, what):
@@ -85,7 +85,7 @@ class PE:
 
     def told(self, what, pes):
         """Waits until PEs have told."""
-        until = time.monotonic() + 60
+        until = time.monotonic() + 240
         while not all(os.path.exists(f"{self.path}.{what}.{pe}") for pe in pes):
             assert time.monotonic() < until, f"nobody told {what}"
             time.sleep(0.005)

@@ -171,10 +171,10 @@ def sharing():
     assert back.get(timeout=240) is True
     got = back.get(timeout=240)
     assert got == ([0, 1, 2, 3, 4], "npu:0"), got
-    assert back.get(timeout=60) == "added"
+    assert back.get(timeout=240) == "added"
     assert x.cpu().tolist() == [100, 101, 102, 103, 104]
     queue.put(None)
-    child.join(60)
+    child.join(240)
     assert child.exitcode == 0
 
 

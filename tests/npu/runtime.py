@@ -1,6 +1,7 @@
 """What the emulator does when it is used rightly: programs that test_runtime.py starts. Not a test by itself."""
 
 import ctypes
+import os
 import sys
 import threading
 import time
@@ -53,6 +54,17 @@ def host_may_touch_host_memory():
     assert read(device, 19) == b"written by the host"
 
 
+def comes(there):
+    """Whether work is done though nobody waited: work that is held back is looked at early, work that is not gets its time."""
+    end = time.monotonic() + (60 if os.environ.get("ACLEMU_SCHEDULE") == "eager" else 0)
+    time.sleep(0.002)
+    while not there():
+        if time.monotonic() >= end:
+            return False
+        time.sleep(0.002)
+    return True
+
+
 def unwaited_work_is_late():
     """Without a wait the copy is usually not done yet; after one it always is."""
     start()
@@ -62,8 +74,7 @@ def unwaited_work_is_late():
         device = malloc(64)
         ctypes.memmove(pinned, pattern(64, round_), 64)
         copy_async(device, pinned, 64, H2D, handle)
-        time.sleep(0.002)  # long for work that is done at once, short for work that is held back
-        stale += read(device, 64) != pattern(64, round_)
+        stale += not comes(lambda: read(device, 64) == pattern(64, round_))
         synchronize(handle)
         assert read(device, 64) == pattern(64, round_)
         call("aclrtFree", POINTER(device))
@@ -111,8 +122,7 @@ def a_wait_on_one_stream_leaves_others_late():
         copy_async(pinned, x, 64, D2H, a)
         synchronize(a)
         assert ctypes.string_at(pinned, 64) == pattern(64, round_)
-        time.sleep(0.002)
-        stale += read(y, 64) != pattern(64, round_)
+        stale += not comes(lambda: read(y, 64) == pattern(64, round_))
         synchronize(b)
         assert read(y, 64) == pattern(64, round_)
     say(stale)
@@ -153,7 +163,7 @@ def events():
     call("aclrtSynchronizeEvent", POINTER(second))
     ms = ctypes.c_float()
     call("aclrtEventElapsedTime", ctypes.byref(ms), POINTER(event), POINTER(second))
-    assert 20 <= ms.value < 5000
+    assert 20 <= ms.value < 100000
 
 
 def words_on_streams():
@@ -167,7 +177,7 @@ def words_on_streams():
         code, _ = try_call("aclrtSynchronizeStreamWithTimeout", POINTER(a), 30)
         assert code == 507046, (flag, before)
         call("aclrtValueWrite", POINTER(word), U64(after), 0, POINTER(b))
-        call("aclrtSynchronizeStreamWithTimeout", POINTER(a), 20000)
+        call("aclrtSynchronizeStreamWithTimeout", POINTER(a), 200000)
 
 
 def reductions():
@@ -257,7 +267,7 @@ def kernels_that_never_end_can_be_left():
     call("aclrtLaunchKernelWithHostArgs", POINTER(spin), 1, POINTER(handle), NULL, (U64 * 3)(), SIZE(24), NULL, SIZE(0))
     assert try_call("aclrtSynchronizeStreamWithTimeout", POINTER(handle), 100)[0] == 507046
     call("aclrtDestroyStreamForce", POINTER(handle))
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 200
     write(malloc(8), bytes(8))
     call("aclFinalize")
 

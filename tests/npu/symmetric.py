@@ -22,7 +22,7 @@ NPU = torch.device("npu", ME)
 
 def up(**more):
     torch.npu.set_device(ME)
-    return shmem.init(ME, N, path=os.path.join(FOLDER, "meet"), device="npu", device_heap="64M", timeout=60, **more)
+    return shmem.init(ME, N, path=os.path.join(FOLDER, "meet"), device="npu", device_heap="64M", timeout=200, **more)
 
 
 def join():
@@ -83,7 +83,7 @@ def words():
     flag, small = shmem.zeros(3, dtype=torch.int64, device="npu"), shmem.zeros(4, dtype=torch.int32, device="npu")
     data = shmem.zeros(5, device="npu")
     shmem.put_signal(data, values(5, ME).to(NPU), flag, 40 + ME, RIGHT, index=1)
-    assert shmem.wait_until(flag, ">=", 40, index=1, timeout=30) == 40 + LEFT
+    assert shmem.wait_until(flag, ">=", 40, index=1, timeout=200) == 40 + LEFT
     assert torch.equal(data.cpu(), values(5, LEFT))
     shmem.p(flag, 3 + ME, RIGHT, index=2)
     shmem.barrier()
@@ -153,7 +153,7 @@ def memory():
     shmem.finalize()
     assert copy.cpu().tolist() == [0, 1, 2, 3]
     raises(RuntimeError, "", shmem.put, copy, copy, 0)
-    shmem.init(ME, N, path=os.path.join(FOLDER, "again"), device="npu", device_heap="32M", timeout=60)  # and once more
+    shmem.init(ME, N, path=os.path.join(FOLDER, "again"), device="npu", device_heap="32M", timeout=200)  # and once more
     t = shmem.zeros(4, device="npu")
     shmem.put(t, torch.full((4,), ME + 1.0, device=NPU), RIGHT)
     shmem.barrier()
@@ -323,11 +323,11 @@ def killed():
     began = time.monotonic()
     raises(shmem.PeerDeadError, f"PE {N - 1}", shmem.quiet)
     took = time.monotonic() - began
-    assert took < 5, took
+    assert took < 40, took
     raises((shmem.PeerDeadError, shmem.PoisonedError), "", shmem.all_reduce, torch.ones(3, device=NPU))
     assert torch.ones(3, device=NPU).sum().item() == 3  # the device itself goes on
     assert N - 1 in [int(pe) for pe in world.info().get("dead", [N - 1])]
-    shmem.finalize(5)
+    shmem.finalize(60)
     print(f"told after {took:.1f} s")
 
 

@@ -15,4 +15,4 @@ def test_the_block_of_the_document(npu, tmp_path):
     script.write_text("from shmem.interop.registration import register\nregister()\n" + block + check)
     package = [] if os.environ.get("SHMEM_TEST_INSTALLED") == "1" else [str(ROOT / "python")]
     settings = {"PYTHONPATH": os.pathsep.join([str(HERE), *package]), "SHMEM_KERNELS": os.environ.get("SHMEM_KERNELS", str(ROOT / "build" / "kernels"))}
-    npu.run("-m", "shmem.cli.run", "-n", "2", sys.executable, script, timeout=120, devices=2, **settings)
+    npu.run("-m", "shmem.cli.run", "-n", "2", sys.executable, script, timeout=400, devices=2, **settings)

@@ -14,7 +14,7 @@ wait_before_the_barrier join_before_the_signal join_behind_a_collective wait_for
 @pytest.mark.parametrize("case", CASES)
 def test_a_missing_synchronisation_shows(pes, case):  # noqa: F811
     def old(how):
-        ends = pes(2, "missing.py", case, how, ACLEMU_LATE_US=10000)
+        ends = pes(2, "missing.py", case, how, ACLEMU_LATE_US=25000)
         all_good(ends)
         return sum(int(re.search(r"old (\d+)", words)[1]) for _, words in ends)
 

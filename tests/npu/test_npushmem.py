@@ -9,7 +9,7 @@ from ports import free_port
 
 from conftest import HERE, ROOT
 
-LONG = 240
+LONG = 600
 
 
 def library():

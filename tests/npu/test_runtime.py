@@ -25,27 +25,30 @@ def test_program(emulator, program, soc):
 @pytest.mark.parametrize("kind", ["malloc", "large", "map"])
 def test_host_code_faults_on_device_memory(emulator, kind):
     process = emulator.start(PROGRAM, "host_code_cannot_touch", kind)
-    out, _ = process.communicate(timeout=180)
+    out, _ = process.communicate(timeout=600)
     assert out == "touching\n"
     assert process.returncode == -signal.SIGSEGV
 
 
 @pytest.mark.parametrize("program", ["unwaited_work_is_late", "a_wait_on_one_stream_leaves_others_late"])
 def test_missing_waits_show(emulator, program):
-    late = int(emulator.run(PROGRAM, program, late_us=20000).split()[0])
+    late = int(emulator.run(PROGRAM, program, late_us=200000).split()[0])
     assert late > 20
     eager = int(emulator.run(PROGRAM, program, schedule="eager").split()[0])
-    assert eager < late
+    assert eager == 0
 
 
 def test_the_seed_decides_who_is_first(emulator):
-    def order(seed):
-        return emulator.run(PROGRAM, "seeded_order", seed=seed, late_us=100000).split()[0]
+    def order(process):
+        said, err = process.communicate(timeout=600)
+        assert process.returncode == 0, err
+        return said.split()[0]
 
     def differences(a, b):
         return sum(x != y for x, y in zip(a, b))
 
-    one, again, other = order(1), order(1), order(2)
+    running = [emulator.start(PROGRAM, "seeded_order", seed=seed, late_us=300000) for seed in (1, 1, 2)]
+    one, again, other = map(order, running)
     assert 5 < one.count("a") < 35
     # Delays are exact but the machine is not: races lost by less than its jitter may turn out otherwise, and more of them on a slow one.
     assert differences(one, other) > 5 and differences(one, again) < differences(one, other), (one, again, other)
@@ -82,7 +85,7 @@ def test_a_configured_default_device(emulator, tmp_path):
 
 def test_an_unknown_chip_stops_the_process(emulator):
     process = emulator.start("-c", "import acl; acl.LIBRARY.aclrtGetSocName()", soc="910X")
-    _, err = process.communicate(timeout=180)
+    _, err = process.communicate(timeout=600)
     assert process.returncode == -signal.SIGABRT and "910B1, 910_93 or 950" in err
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from conftest import HERE, ROOT
 
-LONG = 240
+LONG = 600
 
 
 def start(npu, case, folder, n, **settings):
@@ -60,7 +60,7 @@ def test_other_chips(npu, tmp_path, soc):
 def test_a_missing_wait_shows(npu, tmp_path):
     """The emulator catches what a program forgets: the same program, with the wait and without it."""
     (tmp_path / "a").mkdir(), (tmp_path / "b").mkdir()
-    counts = [[int(re.search(r"stale (\d+)", out)[1]) for out in finish(start(npu, case, tmp_path / at, 2, late_us=15000))] for case, at in (("stale", "a"), ("ordered", "b"))]
+    counts = [[int(re.search(r"stale (\d+)", out)[1]) for out in finish(start(npu, case, tmp_path / at, 2, late_us=40000))] for case, at in (("stale", "a"), ("ordered", "b"))]
     assert max(counts[0]) > 3, counts
     assert counts[1] == [0, 0], counts
 

@@ -50,7 +50,7 @@ def test_the_caching_allocator(npu, expandable):
 
 def test_a_missing_wait_shows(npu):
     def stale(how):
-        return int(re.search(r"stale (\d+)", npu.run(PROGRAM, "missing_wait_shows", how, timeout=LONG, late_us=15000))[1])
+        return int(re.search(r"stale (\d+)", npu.run(PROGRAM, "missing_wait_shows", how, timeout=LONG, late_us=150000))[1])
 
     assert stale("forget") > 10
     assert stale("wait") == 0

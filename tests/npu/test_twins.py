@@ -7,14 +7,14 @@ import pytest
 
 from conftest import HERE, ROOT
 
-LONG = 300
+LONG = 600
 
 
 def start(npu, program, folder, n, *arguments, **settings):
     package = [] if os.environ.get("SHMEM_TEST_INSTALLED") == "1" else [str(ROOT / "python")]
     settings["PYTHONPATH"] = os.pathsep.join([str(HERE), *package])
     settings.setdefault("SHMEM_KERNELS", os.environ.get("SHMEM_KERNELS", str(ROOT / "build" / "kernels")))
-    more = {"SHMEM_DEVICE": "npu", "SHMEM_DEVICE_SIZE": "64M", "SHMEM_TIMEOUT": "60", "PYTHONFAULTHANDLER": "1", **settings}
+    more = {"SHMEM_DEVICE": "npu", "SHMEM_DEVICE_SIZE": "64M", "SHMEM_TIMEOUT": "120", "PYTHONFAULTHANDLER": "1", **settings}
     return [npu.start(HERE / program, me, n, folder, *arguments, devices=n, seed=me + 1, **more) for me in range(n)]
 
 

@@ -103,7 +103,7 @@ class Pool:
             self._env["SHMEM_DEVICE"] = "none"
         self._env.update(extra_env or {})
 
-    def run(self, function: Callable[..., Any], *args: Any, world: bool = True, timeout: float = 60, heap: str = "256M") -> List[Any]:
+    def run(self, function: Callable[..., Any], *args: Any, world: bool = True, timeout: float = 300, heap: str = "256M") -> List[Any]:
         """Runs function(ctx, *args) in every PE and gives the values; raises PoolError when any failed."""
         outcomes = self.outcomes(function, *args, world=world, timeout=timeout, heap=heap)
         bad = [(pe, o) for pe, o in enumerate(outcomes) if not o.ok]
@@ -111,7 +111,7 @@ class Pool:
             raise PoolError("\n".join(f"--- PE {pe} of {self.n} ({self.transport}): {o.kind}\n{o.text}" for pe, o in bad))
         return [o.value for o in outcomes]
 
-    def outcomes(self, function: Callable[..., Any], *args: Any, world: bool = True, timeout: float = 60, heap: str = "256M") -> List[Outcome]:
+    def outcomes(self, function: Callable[..., Any], *args: Any, world: bool = True, timeout: float = 300, heap: str = "256M") -> List[Outcome]:
         """The same, but failures are given back."""
         self._prepare(world, heap)
         self.runs += 1
@@ -151,14 +151,14 @@ class Pool:
         if world and not self.up:
             self._up(heap)
         elif not world and self.up:
-            self._must(("finalize", 10.0), 30)
+            self._must(("finalize", 60.0), 300)
             self.up = False
 
     def _up(self, heap: str) -> None:
-        uid = self._ask_one(self.workers[0], ("uid",), 30)
+        uid = self._ask_one(self.workers[0], ("uid",), 300)
         if not uid.ok:
             raise PoolError(f"unique_id failed: {uid.text}\n{self.workers[0].said()}")
-        self._must(("init", uid.value, heap), 60 if os.environ.get("SHMEM_TEST_DEVICE", "cpu") == "cpu" else 150)  # imports torch first
+        self._must(("init", uid.value, heap), 300)  # with a device it imports torch first
         self.up = True
 
     def _must(self, order: Tuple[Any, ...], timeout: float) -> None:
@@ -181,7 +181,7 @@ class Pool:
         try:
             return Outcome(*pickle.loads(worker.connection.recv_bytes()))
         except (EOFError, OSError):
-            worker.process.wait(timeout=5)
+            worker.process.wait(timeout=60)
             return Outcome(False, None, "Died", f"exit status {worker.process.returncode}\n{worker.said()}")
 
     def _ask(self, order: Tuple[Any, ...], timeout: float) -> List[Outcome]:

@@ -55,7 +55,7 @@ class Runner:
         if self.device != "cpu":
             self.place(self.device)
             more = {"device": self.device, "device_heap": heap}
-        shmem.init(self.me, self.n, uid=uid, heap=heap, timeout=60, **more)
+        shmem.init(self.me, self.n, uid=uid, heap=heap, timeout=120, **more)
 
     def do_finalize(self, timeout: float) -> None:
         """Leaves."""

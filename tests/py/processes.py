@@ -20,10 +20,10 @@ faulthandler.enable(); faulthandler.register(signal.SIGUSR1, all_threads=True)
 import shmem
 ME, N, FOLDER = int(os.environ["T_ME"]), int(os.environ["T_N"]), os.environ["T_FOLDER"]
 def up(**more):
-    more.setdefault("timeout", 30)
+    more.setdefault("timeout", 120)
     return shmem.init(ME, N, path=os.path.join(FOLDER, "meet"), heap="64M", **more)
 def touch(name): open(os.path.join(FOLDER, name), "w").close()
-def until(name, limit=90):
+def until(name, limit=240):
     end = time.monotonic() + limit
     while not os.path.exists(os.path.join(FOLDER, name)):
         assert time.monotonic() < end, f"waited for {name}"
@@ -60,7 +60,7 @@ class Script:
             command = [sys.executable, "-c", source]
             self.processes.append(subprocess.Popen(command, env=mine, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL))
 
-    def wait(self, timeout: float = 120) -> List[Ended]:
+    def wait(self, timeout: float = 300) -> List[Ended]:
         """Waits for all; a late one has its stacks dumped and fails the test."""
         deadline = time.monotonic() + timeout
         ended = []
@@ -77,7 +77,7 @@ class Script:
             ended.append(Ended(process.returncode, out, err))
         return ended
 
-    def good(self, timeout: float = 120) -> List[Ended]:
+    def good(self, timeout: float = 300) -> List[Ended]:
         """Waits, and fails the test when any process failed."""
         ended = self.wait(timeout)
         for me, e in enumerate(ended):

@@ -56,7 +56,7 @@ def empties(ctx):
     shmem.broadcast(t)
     flag = shmem.zeros(1, dtype=torch.int64)
     shmem.put_signal(t, torch.zeros(0), flag, 3, (ctx.me + 1) % ctx.n)
-    shmem.wait_until(flag, "==", 3, timeout=20)
+    shmem.wait_until(flag, "==", 3, timeout=120)
     shmem.free(t)
     shmem.barrier()
 

@@ -104,7 +104,7 @@ def test_only_interop_imports_torch():
 
 def run(code: str, **env: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60,
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=240,
         env={**os.environ, "PYTHONPATH": os.path.dirname(PACKAGE), **env},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -129,7 +129,7 @@ def test_import_is_fast():
     for _ in range(9):
         said = run("import time; a = time.process_time(); import shmem; print(time.process_time() - a)")
         times.append(float(said))
-    assert min(times) < 0.015, times  # of the processor: the machine may be busy
+    assert min(times) < 0.03, times  # of the processor: the machine may be busy or slow; torch takes a hundred times that
 
 
 def test_another_package_of_our_name_is_told(tmp_path):

@@ -122,7 +122,7 @@ static inline int up_at(uint64_t heap, uint64_t instance, int at) {
   a.n_pes = n;
   a.local_mem_size = heap;
   a.instance_id = instance;
-  a.option_attr.shm_init_timeout = 40;
+  a.option_attr.shm_init_timeout = 200;
   snprintf(a.ip_port, sizeof a.ip_port, "tcp://127.0.0.1:%d", at);
   return CALL(aclshmemx_init_attr)(ACLSHMEMX_INIT_WITH_DEFAULT, &a);
 }

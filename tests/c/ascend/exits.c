@@ -17,6 +17,6 @@ int main(int argc, char **argv) {
     return 1;
   }
   if (me == 1) aclshmem_signal_wait_until(w, ACLSHMEM_CMP_EQ, 1); /* may come back before the process ends */
-  sleep(30);
+  sleep(200);
   return 2;
 }

@@ -255,7 +255,7 @@ def test_keys_logger_and_exit(tmp_path):
     meet()
     if ME == 0:
         shmem.aclshmem_global_exit(17)
-    time.sleep(20)
+    time.sleep(300)
     """
     with job(2, body, tmp_path) as script:
         assert [e.code for e in script.wait()] == [17, 17]
@@ -277,10 +277,11 @@ def test_control_c_ends_a_wait(tmp_path):
     body = """
     begin()
     import threading
-    threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     began = time.monotonic()
-    try: shmem.aclshmem_signal_wait_until(meet.word, 0, 12345)
-    except KeyboardInterrupt: assert time.monotonic() - began < 1.5
+    try:
+        threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        shmem.aclshmem_signal_wait_until(meet.word, 0, 12345)
+    except KeyboardInterrupt: assert time.monotonic() - began < 30
     else: raise AssertionError("no interrupt")
     os._exit(0)
     """

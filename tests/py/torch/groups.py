@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import time
 from datetime import timedelta
 from typing import Any
 
 import torch
 import torch.distributed as dist
 
-TIMEOUT = timedelta(seconds=30)
+TIMEOUT = timedelta(seconds=150)
 NEW = hasattr(torch._C._distributed_c10d, "FakeWork")  # torch >= 2.14: the hybrid form
 
 
@@ -44,6 +45,19 @@ def gloo(ctx: Any) -> Any:
     if found is None:
         found = _gloo[id(dist.group.WORLD)] = dist.new_group(backend="gloo")
     return found
+
+
+def tell(ctx: Any, what: str) -> None:
+    """Says through a file that this rank is there: no operation of any group, so that nobody's waiting is disturbed."""
+    open(os.path.join(ctx.scratch, f"{what}.{ctx.me}"), "w").close()
+
+
+def told(ctx: Any, what: str, ranks: Any, seconds: float = 120) -> None:
+    """Waits until ranks have told."""
+    end = time.monotonic() + seconds
+    while not all(os.path.exists(os.path.join(ctx.scratch, f"{what}.{rank}")) for rank in ranks):
+        assert time.monotonic() < end, f"{what}: not all of {ranks} came to it"
+        time.sleep(0.005)
 
 
 _gloo: dict = {}

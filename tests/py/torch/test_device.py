@@ -51,10 +51,10 @@ def refused(call, group):
     began = time.monotonic()
     with pytest.raises((shmem.MismatchError, shmem.PoisonedError)) as told:
         call()
-        while time.monotonic() - began < 20:
+        while time.monotonic() - began < 100:
             dist.all_reduce(npu(torch.ones(3, device="cpu")), group=group, async_op=True).wait()
             time.sleep(0.01)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 60
     return str(told.value)
 
 
@@ -143,7 +143,7 @@ def by_kernels(ctx):
 
 
 def test_every_operation_by_kernels(pool):
-    pool.run(by_kernels, timeout=120)
+    pool.run(by_kernels, timeout=300)
 
 
 def odd_ones(ctx):
@@ -180,7 +180,7 @@ def odd_ones(ctx):
 
 
 def test_members_with_different_tensors(pool):
-    pool.run(odd_ones, timeout=120)
+    pool.run(odd_ones, timeout=300)
 
 
 def in_pieces(ctx):
@@ -210,7 +210,7 @@ def in_pieces(ctx):
 def test_large_tensors_go_in_pieces(n):
     small = Pool(n, "shm", {"SHMEM_DEVICE_SCRATCH": "272k"})
     try:
-        small.run(in_pieces, world=False, timeout=150)
+        small.run(in_pieces, world=False, timeout=300)
     finally:
         small.close()
 
@@ -272,7 +272,7 @@ def coalesced(ctx):
 
 
 def test_several_at_once(pool):
-    pool.run(coalesced, timeout=120)
+    pool.run(coalesced, timeout=300)
 
 
 def trained(ctx, name):
@@ -287,7 +287,7 @@ def trained(ctx, name):
 
 @pytest.mark.parametrize("name", ["ddp", "ddp_many_buckets", "fsdp1", "fsdp2"])
 def test_training_stages_nothing(pool, name):
-    for made in pool.run(trained, name, world=False, timeout=120):
+    for made in pool.run(trained, name, world=False, timeout=300):
         assert made.get("staged", 0) <= STAGED.get(name, 0), made
         assert made["kernels"] >= 3, made
 
@@ -331,25 +331,23 @@ def exchanged(ctx):
 
 @pytest.mark.core
 def test_uneven_all_to_all(fresh):
-    fresh.run(exchanged, timeout=120)
+    fresh.run(exchanged, timeout=300)
 
 
 def late(ctx):
-    """The host waits for nobody: a rank that is seconds late holds up the others' streams and not their threads."""
+    """The host waits for nobody: a rank that is late holds up the others' streams and not their threads."""
     groups.join(ctx)
     t, host = npu(numbers(1000, ctx.me)), torch.zeros(1, device="cpu")
     dist.all_reduce(t.clone())
     dist.all_reduce(host)  # together
     if ctx.me == 0:
-        time.sleep(3.0)
-    began = time.monotonic()
+        groups.told(ctx, "went on", range(1, ctx.n))
     work = dist.all_reduce(t, async_op=True)
     other = t.new_ones(9)
     dist.all_reduce(other)
     work.wait()
     doubled = t * 2
-    took = time.monotonic() - began
-    assert took < 1.5, took  # it takes a few milliseconds; the machine may be busy
+    groups.tell(ctx, "went on")
     assert torch.equal(doubled.cpu(), 2 * sum(numbers(1000, pe) for pe in range(ctx.n))) and other.cpu().tolist() == [ctx.n] * 9
     groups.leave()
 
@@ -433,7 +431,7 @@ def test_without_scratch_all_stage(how):
     pool = Pool(2, "shm")
     pool.workers = [Worker(me, 2, "shm", pool.folder, {**pool._env, **({"SHMEM_DEVICE_SCRATCH": "0"} if how == "zero here" and me else {})}) for me in range(2)]
     try:
-        pool.run(without, how, world=False, timeout=120)
+        pool.run(without, how, world=False, timeout=300)
     finally:
         pool.close()
 

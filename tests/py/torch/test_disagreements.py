@@ -85,7 +85,7 @@ def disagree(ctx):
 
 @pytest.mark.core
 def test_disagreements_are_named(fresh):
-    fresh.run(disagree, timeout=150)
+    fresh.run(disagree, timeout=400)
 
 
 def mixed(ctx):
@@ -101,7 +101,7 @@ def mixed(ctx):
             shmem.quiet()
             shmem.all_reduce(t, team=team)
             time.sleep(0.01)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 60
     team = shmem.Team.create(list(range(ctx.n)), key=8)
     assert shmem.all_reduce(t.fill_(1.0), team=team).cpu().tolist() == [ctx.n] * 100
     assert shmem.all_reduce(ones(100), team=team).cpu().tolist() == [ctx.n] * 100

@@ -33,7 +33,7 @@ def blocks(language):
 
 
 def run(*command, n=2):
-    done = subprocess.run([*RUN, "-n", str(n), *command], env=environment(), cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([*RUN, "-n", str(n), *command], env=environment(), cwd=ROOT, capture_output=True, text=True, timeout=400)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -107,6 +107,6 @@ def test_pi(tmp_path):
 
 def test_train_digits(tmp_path):
     command = [sys.executable, os.path.join(ROOT, "examples", "train_digits.py"), "--rounds", "1"]
-    done = subprocess.run(command, env=environment(), cwd=tmp_path, capture_output=True, text=True, timeout=240)
+    done = subprocess.run(command, env=environment(), cwd=tmp_path, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "shmem" in done.stdout and "gloo" in done.stdout

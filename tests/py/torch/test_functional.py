@@ -109,7 +109,7 @@ def compiled(ctx, backend):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
 def test_compiled(pair, backend):
-    pair.run(compiled, backend, world=False, timeout=200)
+    pair.run(compiled, backend, world=False, timeout=500)
 
 
 def compiled_ddp(ctx):
@@ -132,4 +132,4 @@ def compiled_ddp(ctx):
 
 @pytest.mark.filterwarnings("ignore")
 def test_compiled_ddp(pair):
-    pair.run(compiled_ddp, world=False, timeout=200)
+    pair.run(compiled_ddp, world=False, timeout=500)

@@ -94,7 +94,7 @@ def movements(ctx):
 
 
 def test_movements(pool):
-    pool.run(movements, world=False, timeout=120)
+    pool.run(movements, world=False, timeout=300)
 
 
 def splits(ctx):

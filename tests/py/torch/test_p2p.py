@@ -139,16 +139,16 @@ def monitored(ctx):
     groups.join(ctx)
     pg = dist.group.WORLD
     for _ in range(2):
-        pg.monitored_barrier(timedelta(seconds=20))
+        pg.monitored_barrier(timedelta(seconds=120))
     if groups.NEW:
-        dist.monitored_barrier(timeout=timedelta(seconds=20))
+        dist.monitored_barrier(timeout=timedelta(seconds=120))
     if ctx.me == ctx.n - 1 and ctx.n > 1:
-        time.sleep(1.5)  # is missing
+        time.sleep(3)  # is missing
     else:
         started = time.monotonic()
         with pytest.raises(RuntimeError, match=f"rank {ctx.n - 1}" if ctx.me == 0 else "rank 0"):
-            pg.monitored_barrier(timedelta(seconds=0.7), wait_all_ranks=True)
-        assert 0.6 < time.monotonic() - started < 1.4
+            pg.monitored_barrier(timedelta(seconds=2), wait_all_ranks=True)
+        assert 1.9 < time.monotonic() - started < 40
     dist.barrier()
 
 

@@ -177,8 +177,8 @@ def one_sided_operators(ctx):
 
 @pytest.mark.filterwarnings("ignore")
 def test_operators(pool):
-    pool.run(operators, world=False, timeout=120)
-    pool.run(one_sided_operators, world=False, timeout=120)
+    pool.run(operators, world=False, timeout=300)
+    pool.run(one_sided_operators, world=False, timeout=300)
 
 
 @host_memory
@@ -209,4 +209,4 @@ def compiled(ctx):
 
 @pytest.mark.filterwarnings("ignore")
 def test_compiled_operators(pair):
-    pair.run(compiled, world=False, timeout=120)
+    pair.run(compiled, world=False, timeout=300)

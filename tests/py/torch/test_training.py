@@ -191,7 +191,7 @@ def run_fsdp1(ctx):
 
 
 def test_fsdp1(pair):
-    pair.run(run_fsdp1, world=False, timeout=120)
+    pair.run(run_fsdp1, world=False, timeout=300)
 
 
 def fsdp2(ctx, from_group=False, factor=None, mesh=None):
@@ -234,7 +234,7 @@ def run_fsdp2(ctx):
 def test_fsdp2(pair):
     if not groups.NEW:
         pytest.skip("FSDP2 on CPU is broken in this torch, whatever the backend ('Stream' object has no attribute 'record_event')")
-    pair.run(run_fsdp2, world=False, timeout=120)
+    pair.run(run_fsdp2, world=False, timeout=300)
 
 
 @host_memory
@@ -293,7 +293,7 @@ def dtensor(ctx):
 
 
 def test_dtensor(pair):
-    pair.run(dtensor, world=False, timeout=120)
+    pair.run(dtensor, world=False, timeout=300)
 
 
 def checkpoint(ctx):
@@ -313,7 +313,7 @@ def checkpoint(ctx):
 
 
 def test_checkpoint(pair):
-    pair.run(checkpoint, world=False, timeout=120)
+    pair.run(checkpoint, world=False, timeout=300)
 
 
 def pipeline(ctx):
@@ -339,4 +339,4 @@ def pipeline(ctx):
 
 
 def test_pipeline(pair):
-    pair.run(pipeline, world=False, timeout=120)
+    pair.run(pipeline, world=False, timeout=300)

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import select
+import shlex
 import subprocess
 import sys
 import time
@@ -225,7 +226,7 @@ def test_a_c_program(tmp_path):
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("no C compiler on the PATH")
     program = tmp_path / "hello"
-    flags = config("--cflags").split() + [str(source), "-o", str(program)] + config("--libs").split()
+    flags = shlex.split(config("--cflags")) + [str(source), "-o", str(program)] + shlex.split(config("--libs"))
     subprocess.run([*compiler, "-Wall", "-Wextra", "-Werror", *flags], check=True)
     done = run("-n", "3", str(program))
     assert done.returncode == 0, done.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import resource
+import shlex
 import shutil
 import subprocess
 import sys
@@ -174,6 +175,8 @@ def test_a_package_on_a_path_with_spaces(tmp_path):
     assert done.returncode == 0, done.stderr
     done = subprocess.run([sys.executable, "-m", "shmem.cli.run", "-n", "4", str(program)], env=env, cwd=site, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0 and "4 PEs, sum 10" in done.stdout, done.stdout + done.stderr
+    done = subprocess.run([sys.executable, "-m", "shmem.cli.config", "--cflags", "--libs"], env=env, cwd=site, capture_output=True, text=True, timeout=240)
+    assert shlex.split(done.stdout)[:2] == [f"-I{site}/shmem/include", f"-L{site}/shmem/lib"], done.stdout + done.stderr
 
 
 JOINING = """

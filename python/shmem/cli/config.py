@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import platform
 import subprocess
 import sys
@@ -34,7 +35,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--includedir", action="store_true", help="the folder of gshmem.h")
     made.add_argument("--libdir", action="store_true", help="the folder of libshmem.so")
     made.add_argument("--library", action="store_true", help="the path of libshmem.so")
-    made.add_argument("--cflags", action="store_true", help="flags to compile a C program")
+    made.add_argument("--cflags", action="store_true", help="flags to compile a C program, quoted for a shell where a path needs it (eval)")
     made.add_argument("--libs", action="store_true", help="flags to link a C program")
     made.add_argument("--diagnose", action="store_true", help="everything about this installation and machine, as JSON")
     made.add_argument("--check", action="store_true", help="starts a world of one and uses it; exit status 0 when all is well")
@@ -122,9 +123,9 @@ def _answers(options: argparse.Namespace) -> List[str]:
     if options.library:
         answers.append(_lib.library_path())
     if options.cflags:
-        answers.append(f"-I{_lib.include_directory()}")
+        answers.append(shlex.quote(f"-I{_lib.include_directory()}"))
     if options.libs:
-        answers.append(f"-L{folder} -Wl,-rpath,{folder} -lshmem")
+        answers.append(shlex.join([f"-L{folder}", f"-Wl,-rpath,{folder}", "-lshmem"]))
     return answers
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shlex
 import platform
+import shlex
 import subprocess
 import sys
 from typing import Any, Dict, List, Optional

@@ -32,7 +32,7 @@ class Block:
         self.handle = handle
         self.address = address
         self.nbytes = nbytes
-        # For a block that is freed without a word from anybody else: marks what is queued now, and gives what says whether that is over.
+        # On a device: marks what is queued now, and gives what says whether that is over.
         self.in_use: Optional[Callable[[], Callable[[bool], bool]]] = None
         # Kept here because module globals may be gone when the interpreter ends.
         self._drop = library().block_drop
@@ -102,9 +102,20 @@ def take_back(wait: bool = False) -> None:
 
     Any thread; in a forked child it does nothing. Blocks: only with `wait`, for the device.
     """
-    came = _came_back() if _lent else []
-    if not came and not _pending:
+    if not _lent and not _pending:
         return
+    came = _came_back()
+    if came is not None and (came or _pending):
+        _let_go(came, wait)
+
+
+def let_go(block: Block) -> None:
+    """Drops a Block that was not lent, when the streams that use it are past that. The caller's is the last reference."""
+    if block._pid == os.getpid():
+        _let_go([block], False)
+
+
+def _let_go(came: List[Block], wait: bool) -> None:
     passed: Dict[Callable[[], _Passed], _Passed] = {}
     for block in came:
         if block.in_use is not None and block.in_use not in passed:
@@ -114,10 +125,11 @@ def take_back(wait: bool = False) -> None:
         _pending[:] = [(block, done) for block, done in _pending if not done(wait)]
 
 
-def _came_back() -> List[Block]:
+def _came_back() -> Optional[List[Block]]:
+    """The Blocks whose storages have died; None in a forked child."""
     first, came = ctypes.c_void_p(), []
     if library().dlpack_deleted(ctypes.byref(first)) != _abi.STATUS["OK"]:
-        return []
+        return None
     managed = first.value
     while managed:
         following = ctypes.c_void_p.from_address(managed + _CONTEXT).value

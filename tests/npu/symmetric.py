@@ -7,6 +7,7 @@ import gc
 import os
 import signal
 import sys
+import threading
 import time
 
 import torch
@@ -188,6 +189,23 @@ def reuse():
             two.fill_(-1)
         streams[turn % 2].synchronize()
         assert torch.equal(twice.cpu(), 2 * values(n, ME, turn)), turn
+    most = 10 << 20  # more than half of the heap
+    flag, met = shmem.zeros(1, dtype=torch.int32, device="npu"), threading.Event()
+    helper = threading.Thread(target=lambda: (met.wait(), time.sleep(0.2), torch.npu.set_device(ME), shmem.signal(flag, 1, ME)))
+    helper.start()
+    with torch.npu.stream(streams[0]):
+        one = shmem.full((most,), 3.0, device="npu")
+        shmem.wait_on_stream(flag, "==", 1)
+        twice = one + one
+        del one
+    shmem.zeros(3)  # memory of all is reclaimed where all meet, also at a meeting that waits for no stream
+    met.set()
+    raises(shmem.HeapExhaustedError, "", allocate, most, device=NPU)
+    helper.join()
+    assert (twice.cpu() == 6).all()
+    shmem.collect()
+    del twice
+    allocate(most, device=NPU)
     for turn in range(12):  # more than the heap holds: it waits
         big = allocate(3 << 20, device=NPU)
         assert big.fill_(turn + 0.5)[-1:].sum().item() == turn + 0.5

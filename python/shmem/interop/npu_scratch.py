@@ -21,6 +21,7 @@ from .._errors import HeapExhaustedError, OutOfMemoryError
 from .._lib import library
 from . import npu
 from .npu_exchange import Exchange, flags
+from .npu_tensors import mark
 
 SMALLEST = 256 << 10  # two slots with room for a small reduction beside its operands
 _GRAIN = 512
@@ -71,7 +72,9 @@ class Scratch:
         """Gives the memory back; it is handed out again when all members have. Blocks: no."""
         with self.lock:
             side, self._side = self._side, 0
-            self._block = None
+            block, self._block = self._block, None
+        if block is not None:
+            _block.let_go(block)  # kernels may be at work
         if side and self.world.alive:
             library().stream_destroy(self.world.handle, side)
 
@@ -221,7 +224,9 @@ def open_scratch(world: Any, team: int, rank: int, size: int) -> Tuple[Optional[
         words = _call.start(library().alloc_start, (team, agreed, 0, _abi.ON_DEVICE | _abi.ZERO, _abi.DEFAULT_TIMEOUT), 2, "new_group")
     except (HeapExhaustedError, OutOfMemoryError) as problem:  # the members find it together
         return None, str(problem)
-    return Scratch(world, team, rank, size, _block.Block(world, words[0], words[1], agreed, None, True)), ""
+    block = _block.Block(world, words[0], words[1], agreed, None, True)
+    block.in_use = mark(device.index)
+    return Scratch(world, team, rank, size, block), ""
 
 
 def offered(world: Any, team: int, size: int) -> int:

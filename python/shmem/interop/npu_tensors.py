@@ -78,7 +78,7 @@ def bytes_at(block: Optional[Block], address: int, nbytes: int, device: int) -> 
 
 
 @functools.lru_cache
-def _mark(index: int) -> Callable[[], Callable[[bool], bool]]:
+def mark(index: int) -> Callable[[], Callable[[bool], bool]]:
     """One object per device, so that blocks which come back together share their marks."""
     return functools.partial(npu.mark_streams, index)
 
@@ -89,9 +89,8 @@ def make(block: Block, address: int, shape: Sequence[int], dtype: torch.dtype) -
     for extent in shape:
         count *= extent
     index = index_of(block.world)
-    if block.team is None:  # freed without a meeting, at which everybody's streams would be waited for
-        npu.note_stream(npu.runtime().current_stream(index))
-        block.in_use = _mark(index)
+    npu.note_stream(npu.runtime().current_stream(index))
+    block.in_use = mark(index)
     whole = bytes_at(block, address, max(count * dtype.itemsize, 1), index)
     with npu.runtime().device(index):
         return torch.empty(0, dtype=dtype, device=torch.device(npu.KIND, index)).set_(whole.untyped_storage(), 0, tuple(shape))  # type: ignore[call-overload]

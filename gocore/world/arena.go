@@ -18,7 +18,7 @@ type arena struct {
 	wipe   func([]heap.Range) error
 
 	mu   sync.Mutex
-	heap *heap.Heap // guarded by mu; nothing else is locked while it is held
+	heap *heap.Heap // guarded by mu; nothing of ours but the region's own lock is taken while it is held
 
 	pinMu  sync.RWMutex // guards pinned, and keeps what is given back to the system apart from pinning; before mu
 	pinned bool         // a device holds the pages: none may go
@@ -104,11 +104,25 @@ func (a *arena) pin() error {
 	return err
 }
 
-// unpin lets pages go again, as their blocks are freed.
+// unpin lets pages go again, those in no block at once.
 func (a *arena) unpin() {
 	a.pinMu.Lock()
 	defer a.pinMu.Unlock()
 	a.pinned = false
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	at, holes := uint64(0), []heap.Range(nil)
+	a.heap.Each(func(b heap.Range) bool {
+		holes, at = append(holes, heap.Range{Off: at, Len: b.Off - at}), b.End()
+		return true
+	})
+	for _, hole := range append(holes, heap.Range{Off: at, Len: a.size - at}) {
+		if a.region.Decommit(a.off+hole.Off, hole.Len) == nil {
+			page := a.region.Page()
+			first, last := (a.off+hole.Off+page-1)&^(page-1), (a.off+hole.End())&^(page-1)
+			a.heap.Clean(first-a.off, max(last, first)-first)
+		}
+	}
 }
 
 // holding is the first offset of the block that holds off.

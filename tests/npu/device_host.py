@@ -96,10 +96,24 @@ def put_to_next(pe, far, n):
     return mine
 
 
+def real():
+    """Bytes that are really there of the memory files that this process has open, its own host heap among them."""
+    files = {os.stat(f"/proc/self/fd/{fd}")[1:3]: fd for fd in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{fd}")}
+    return sum(os.stat(f"/proc/self/fd/{fd}").st_blocks * 512 for fd in files.values() if "memfd:" in os.readlink(f"/proc/self/fd/{fd}"))
+
+
 def unhosted(pe):
     """One PE cannot: an error on all, and everything is as it was."""
+    kept, _ = pe.alloc(100_001, flags=_abi.ZERO)
+    memory = ctypes.create_string_buffer(pattern(pe.me, 100_001), 100_001)
+    pe.call("put", pe.handle, kept, ctypes.addressof(memory), 100_001, pe.me)
+    pe.barrier()
+    before = real()
     said = pe.refused(int(os.environ["EXPECTED"]), os.environ["WORDS"], "device_reach_host", pe.handle, FOREVER)
     assert "device_reach_host" in said, said
+    pe.barrier()
+    assert real() - before < 1 << 20, f"{real() - before} bytes of 8 MiB stayed"
+    assert ctypes.string_at(kept, 100_001) == memory.raw[:100_001]
     far, _ = pe.alloc(70_001, flags=_abi.ZERO)
     put_to_next(pe, far, 70_001)
     runtime = ctypes.CDLL("libascendcl.so")

@@ -86,12 +86,21 @@ func newTeams(r *world.Request, made func() []*world.Team) *pending {
 
 //export goshmem_team_destroy
 func goshmem_team_destroy(th C.uint64_t) C.int32_t {
+	return endTeam(th, "team_destroy", (*world.Team).Destroy)
+}
+
+//export goshmem_team_abort
+func goshmem_team_abort(th C.uint64_t) C.int32_t {
+	return endTeam(th, "team_abort", (*world.Team).Abort)
+}
+
+func endTeam(th C.uint64_t, op string, end func(*world.Team) error) C.int32_t {
 	return guard(func() error {
-		t, err := all.team(uint64(th), "team_destroy")
+		t, err := all.team(uint64(th), op)
 		if err != nil {
 			return err
 		}
-		if err := t.Destroy(); err != nil {
+		if err := end(t); err != nil {
 			return err
 		}
 		all.removeTeam(uint64(th))

@@ -151,6 +151,7 @@ int32_t gshmem_team_create(uint64_t world, const int32_t *pes, int32_t n, uint64
   return finish(goshmem_team_create_start(world, (int32_t *)pes, n, key, timeout_ns, -1, &request), &request, team_out, 1);
 }
 int32_t gshmem_team_destroy(uint64_t team) { PASS(goshmem_team_destroy(team)); }
+int32_t gshmem_team_abort(uint64_t team) { PASS(goshmem_team_abort(team)); }
 int32_t gshmem_team_my_pe(uint64_t team) { PASS(goshmem_team_number(team, 0)); }
 int32_t gshmem_team_n_pes(uint64_t team) { PASS(goshmem_team_number(team, 1)); }
 int32_t gshmem_team_translate(uint64_t from, int32_t pe, uint64_t to, int32_t *pe_out) { PASS(goshmem_team_translate(from, pe, to, pe_out)); }

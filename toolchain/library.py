@@ -30,7 +30,7 @@ COLD = (
     "crypto/internal/fips140/nistec crypto/internal/fips140/nistec/fiat crypto/internal/fips140/rsa crypto/internal/fips140/sha3 "
     "vendor/golang.org/x/crypto/cryptobyte vendor/golang.org/x/net/dns/dnsmessage "
     "goshmem/gocore/bootstrap goshmem/gocore/config goshmem/gocore/device/... goshmem/gocore/fabric/tcp goshmem/gocore/heap goshmem/gocore/json "
-    "goshmem/gocore/liveness goshmem/gocore/plan goshmem/gocore/segment goshmem/gocore/world"
+    "goshmem/gocore/liveness goshmem/gocore/plan goshmem/gocore/segment goshmem/gocore/world fmt os"
 ).split()
 
 

@@ -227,16 +227,20 @@ GSHMEM_API int32_t gshmem_team_split_2d(uint64_t parent, int32_t xrange, int64_t
 GSHMEM_API int32_t gshmem_team_create_start(uint64_t world, const int32_t *pes, int32_t n, uint64_t key, int64_t timeout_ns, int64_t slice_ns, uint64_t *request_out);
 GSHMEM_API int32_t gshmem_team_create(uint64_t world, const int32_t *pes, int32_t n, uint64_t key, int64_t timeout_ns, uint64_t *team_out);
 
-/* Destroys the caller's handle at once; shared resources are reclaimed when all members have destroyed theirs.
-   Threads: any. Collective: no. Blocks: no. */
+/* Destroys the caller's handle at once; shared resources are reclaimed when all members have destroyed theirs. Kernels of the team that are queued here
+   go on while the other members may do their part; when these have, and a member still waits for more, its kernels end in seconds with
+   GSHMEM_EPOISONED. Threads: any. Collective: no. Blocks: no. */
 GSHMEM_API int32_t gshmem_team_destroy(uint64_t team);
+/* Destroys it and gives up what it has under way, kernels as well: here now, at the members that wait for it in seconds, with GSHMEM_EPOISONED naming this
+   PE. What such kernels wrote must not be used. Other teams, and the team's memory as such, are not touched. Threads: any. Collective: no. Blocks: no. */
+GSHMEM_API int32_t gshmem_team_abort(uint64_t team);
 
 GSHMEM_API int32_t gshmem_team_my_pe(uint64_t team); /* rank, or a negative status. Threads: any. Collective: no. Blocks: no. */
 GSHMEM_API int32_t gshmem_team_n_pes(uint64_t team); /* Threads: any. Collective: no. Blocks: no. */
 /* Rank in `to` of rank `pe` in `from`; *pe_out is -1 when that PE is no member. Threads: any. Collective: no. Blocks: no. */
 GSHMEM_API int32_t gshmem_team_translate(uint64_t from, int32_t pe, uint64_t to, int32_t *pe_out);
 GSHMEM_API int32_t gshmem_team_set_timeout(uint64_t team, int64_t timeout_ns); /* Threads: any. Collective: no. Blocks: no. */
-/* What poisoned the team: GSHMEM_OK while healthy, else the status with its text. Threads: any. Collective: no. Blocks: no. */
+/* What poisoned the team, on the host or on its device: GSHMEM_OK while healthy, else the status with its text. Threads: any. Collective: no. Blocks: no. */
 GSHMEM_API int32_t gshmem_team_health(uint64_t team);
 
 /* ---- one-sided access ------------------------------------------------------------------------------------------------- */

@@ -118,6 +118,10 @@ type State interface {
 	// Abort ends every wait of every running kernel: a PE died, a timeout, or abort(). Works while kernels run. reason is not 0.
 	// It stays: kernels that start later do not wait either.
 	Abort(reason int32) error
+	// StopTeam ends the waits of one team's kernels; with signals, waits for single signals on its behalf as well. Works while kernels run, and
+	// stays until SetTeam. TeamStopped says whether a wait has ended because of it; of a team that is not set, false.
+	StopTeam(index int, signals bool) error
+	TeamStopped(index int) (bool, error)
 	// Resume lets kernels wait again. The aborted ones must have ended, on all PEs. What their barriers knew is lost: meet, then call
 	// Resume and SetTeam for each team that goes on, on all its members, and meet again.
 	Resume() error

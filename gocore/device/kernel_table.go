@@ -10,7 +10,7 @@ var kernelTable = []Kernel{
 	{"gshmem_k_put_signal", []string{"dst_sym", "src", "bytes", "sig_sym", "value", "sig_op", "pe", "team"}},
 	{"gshmem_k_put_value", []string{"dst_sym", "value", "bytes", "pe"}},
 	{"gshmem_k_signal", []string{"sig_sym", "value", "sig_op", "pe"}},
-	{"gshmem_k_signal_wait", []string{"sig", "cmp", "value", "seen_out"}},
+	{"gshmem_k_signal_wait", []string{"sig", "cmp", "value", "seen_out", "team"}},
 	{"gshmem_k_wait", []string{"ivar", "dtype", "cmp", "value_bits"}},
 	{"gshmem_k_atomic_add", []string{"dst_sym", "dtype", "value_bits", "pe"}},
 	{"gshmem_k_atomic", []string{"dst_sym", "op", "word_bytes", "value", "compare", "old_out", "pe"}},

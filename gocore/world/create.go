@@ -26,6 +26,7 @@ func (w *World) CreateTeam(pes []int, key uint64, timeout int64, slice time.Dura
 	if !set.Contains(w.me) {
 		return nil, nil, status.New(status.InvalidArgument, op, "PE %d is no member of %s; only members take part", w.me, set.String())
 	}
+	w.sweep() // memory and numbers of teams that have ended come back
 	off, _, err := w.scratch.Alloc(placeBytes(set.Size()))
 	if err != nil {
 		return nil, nil, err

@@ -41,6 +41,8 @@ type accelerator struct {
 	lookMu sync.Mutex // guards slot
 	slot   uintptr    // pinned host memory that looks are copied to
 
+	stopMu sync.Mutex // held while a team is stopped, its kernels' notes are read, or its number ends; taken before w.teamMu
+
 	mu     sync.Mutex // guards what follows
 	broken error      // why nothing waits on the device any more
 	tails  map[device.Stream]*tail
@@ -319,6 +321,7 @@ func (x *accelerator) drainWaiters(most time.Duration) {
 // close gives everything back, in reverse. Errors have no reader any more but the log.
 func (x *accelerator) close() {
 	x.endWaits()
+	x.watch.end(x)
 	note := func(what string, err error) {
 		if x.gone = x.gone || contextLost(err); err != nil && !x.gone {
 			x.w.logf("closing the device: %s: %v", what, err)

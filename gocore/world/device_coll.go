@@ -110,10 +110,10 @@ func (x *accelerator) recover(t *Team) error {
 	}
 	x.dropVerdict()
 	x.w.teamMu.Lock()
-	for old := range x.w.teams {
+	x.w.eachTeamLocked(func(old *Team, _ bool) {
 		old.placed.Store(false)
-		old.ended = old.kernels
-	}
+		old.idleLocked()
+	})
 	x.w.teamMu.Unlock()
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -150,44 +150,6 @@ func (x *accelerator) spoil(why error) error {
 // hasKernels says whether kernels run.
 func (x *accelerator) hasKernels() bool { return x != nil && x.state != nil }
 
-// forget ends the place of a destroyed team, so that its number can be used again. A team whose kernels may still be running keeps it.
-func (x *accelerator) forget(t *Team) {
-	if t.placed.Load() && t.index > 0 {
-		if t.kernels != t.ended {
-			return
-		}
-		if err := x.state.ClearTeam(t.index); err != nil {
-			x.w.logf("team_destroy: %v", err)
-			return
-		}
-	}
-	if t.index > 0 {
-		t.w.marks.drop(uint32(t.index))
-	}
-}
-
-// teamsOn lists the teams with kernels on a stream, and how many they have queued so far.
-func (w *World) teamsOn(s device.Stream) map[*Team]uint64 {
-	w.teamMu.Lock()
-	defer w.teamMu.Unlock()
-	all := map[*Team]uint64{}
-	for t := range w.teams {
-		if t.kernels != t.ended && t.stream == s {
-			all[t] = t.kernels
-		}
-	}
-	return all
-}
-
-// streamIdle notes that the kernels of teamsOn have ended.
-func (w *World) streamIdle(behind map[*Team]uint64) {
-	w.teamMu.Lock()
-	defer w.teamMu.Unlock()
-	for t, n := range behind {
-		t.ended = max(t.ended, n)
-	}
-}
-
 // BarrierOnStream makes a stream wait until all members' streams have come to their barrier; what each queued before is complete then.
 func (t *Team) BarrierOnStream(s device.Stream) error {
 	return t.CollectiveOnStream(coll.Call{Op: coll.Barrier, Root: -1}, s)
@@ -213,12 +175,10 @@ func (t *Team) CollectiveOnStream(c coll.Call, s device.Stream) error {
 	if err := x.waits(op); err != nil {
 		return err
 	}
-	for _, pe := range t.pes { // after those that died, because of which others leave
-		if pe != t.w.me && t.w.left(pe) {
-			return status.At(status.PeerLeft, op, pe, "it has finalized the world; %s has no more operations on the device", t.name())
-		}
+	if err := t.refuses(op); err != nil { // after those that died, because of which others leave
+		return err
 	}
-	if err := t.Health(); err != nil {
+	if err := t.coll.Health(); err != nil {
 		if told := x.waits(op); told != nil {
 			return told // it says more
 		}
@@ -260,6 +220,7 @@ func (t *Team) launch(x *accelerator, op, kernel string, s device.Stream, args [
 	t.kernels++
 	t.w.teamMu.Unlock()
 	x.noteWithin(s, op, true, limit(t.coll.Timeout()))
+	x.noteTeam(s, t)
 	return x.launch(kernel, s, append([]uint64{uint64(t.index)}, args...)...)
 }
 

@@ -165,8 +165,7 @@ func (w *World) SignalWaitOnStream(sig uintptr, cmp int, value int32, s device.S
 		return err
 	}
 	if x.state != nil && x.symmetric(sig, 4) {
-		x.note(s, name, true)
-		return x.launchOn("gshmem_k_signal_wait", 1, s, uint64(sig), uint64(cmp), uint64(int64(value)), 0)
+		return x.waitsForSignal(name, sig, cmp, value, s)
 	}
 	if x.symmetric(sig, 4) {
 		return status.New(status.Unsupported, name, "a stream waits for device words by a kernel, and there are none (%s); wait with gshmem_wait_until, or for a word in symmetric host memory", x.facts.Kernels)
@@ -251,6 +250,7 @@ func (w *World) FreeStream(s device.Stream) error {
 		return err
 	}
 	defer done()
+	x.watch.orphan(x, s)
 	x.mu.Lock()
 	delete(x.tails, s)
 	delete(x.made, s)

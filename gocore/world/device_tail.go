@@ -17,6 +17,7 @@ type tail struct {
 	since time.Time // of the oldest operation that waits and that no mark of the watch stands behind; zero: none
 	limit limit     // of those that wait since then: the least
 	err   error     // of a host function
+	teams []*Team   // whose kernels are among them
 }
 
 const tailNames = 8
@@ -62,6 +63,22 @@ func (x *accelerator) noteWithin(s device.Stream, op string, waits bool, most li
 	if t.ops = append(t.ops, op); len(t.ops) > tailNames {
 		t.ops = t.ops[1:]
 	}
+}
+
+// noteTeam says whose kernel was noted last.
+func (x *accelerator) noteTeam(s device.Stream, t *Team) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	l := x.tails[s]
+	if l == nil {
+		return
+	}
+	for _, known := range l.teams {
+		if known == t {
+			return
+		}
+	}
+	l.teams = append(l.teams, t)
 }
 
 // noteError keeps the first failure of a host function for whoever waits for the stream.
@@ -124,6 +141,11 @@ func (x *accelerator) wait(ctx context.Context, op string, s device.Stream) erro
 	case own != nil:
 		return own
 	}
+	for _, of := range t.teams {
+		if why := x.missed(of); why != nil {
+			return outOfOrder(op, t, s, why)
+		}
+	}
 	return err
 }
 
@@ -149,7 +171,7 @@ func (x *accelerator) keep(s device.Stream, t *tail) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if later := x.tails[s]; later != nil {
-		t.ops, t.waits = append(t.ops, later.ops...), t.waits || later.waits
+		t.ops, t.waits, t.teams = append(t.ops, later.ops...), t.waits || later.waits, append(t.teams, later.teams...)
 		if t.since.IsZero() {
 			t.since, t.limit = later.since, later.limit
 		}

@@ -24,7 +24,7 @@ type watch struct {
 	probe   device.Stream // 0 until first used
 	probing bool          // the probe stream waits for the first mark
 	marks   []watched
-	gone    time.Time // since when a member that has left, or a team that is given up, is seen while kernels wait; zero: not
+	orphans []watched // marks on streams that were freed before the watch saw them
 }
 
 // watched is the end of some waiting work on a stream.
@@ -34,7 +34,7 @@ type watched struct {
 	ops    string
 	since  time.Time
 	limit  limit
-	teams  map[*Team]uint64 // with kernels before the mark, and how many
+	teams  []underway // before the mark
 }
 
 const (
@@ -42,7 +42,6 @@ const (
 	watchLinger = 50 // looks for nothing before it ends
 	markAfter   = time.Second
 	probeFor    = 2 * time.Millisecond
-	partingMost = time.Second // what a PE that has left did is seen by then
 )
 
 func (v *watch) startLocked(x *accelerator) {
@@ -77,9 +76,26 @@ func (v *watch) loop(x *accelerator) {
 				x.compareTeams()
 				v.mark(x)
 				v.look(x)
+				x.endTeams()
 				x.w.gate.exit()
 			}
 		}
+	}
+}
+
+// end gives back the marks that are left when the world has ended, once the watch has.
+func (v *watch) end(x *accelerator) {
+	for range 100 {
+		x.mu.Lock()
+		running := v.running
+		x.mu.Unlock()
+		if !running {
+			for _, w := range append(v.marks, v.orphans...) {
+				_ = x.dev.FreeMark(w.mark) // the device ends, in whichever way
+			}
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 }
 
@@ -88,7 +104,7 @@ func (v *watch) over(x *accelerator, idle *int) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	*idle++
-	if v.inside > 0 || len(v.marks) > 0 {
+	if v.inside > 0 || len(v.marks)+len(v.orphans) > 0 {
 		*idle = 0
 	}
 	for _, t := range x.tails {
@@ -105,12 +121,13 @@ func (v *watch) mark(x *accelerator) {
 	after := markAfter
 	var fresh []watched
 	x.mu.Lock()
+	v.marks, v.orphans = append(v.marks, v.orphans...), nil
 	for s, t := range x.tails {
 		due := after
 		if t.limit >= 0 {
 			due = min(due, time.Duration(t.limit)/20)
 		}
-		if !t.since.IsZero() && time.Since(t.since) >= due && x.broken == nil {
+		if !t.since.IsZero() && time.Since(t.since) >= due {
 			fresh = append(fresh, watched{stream: s, ops: strings.Join(t.ops, ", "), since: t.since, limit: t.limit})
 			t.since = time.Time{}
 		}
@@ -125,6 +142,22 @@ func (v *watch) mark(x *accelerator) {
 	}
 }
 
+// orphan puts a mark behind waiting work of a stream that is about to be freed: what is queued there still runs.
+func (v *watch) orphan(x *accelerator, s device.Stream) {
+	behind := x.w.teamsOn(s)
+	if len(behind) == 0 {
+		return
+	}
+	m, err := x.dev.Record(s)
+	if err != nil {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	v.orphans = append(v.orphans, watched{stream: s, mark: m, ops: "work of a stream that was freed", since: time.Now(), limit: limit(x.w.timeout), teams: behind})
+	v.startLocked(x)
+}
+
 // look pops the marks that are reached, and ends the waits of kernels when the first one is not and its time is over.
 func (v *watch) look(x *accelerator) {
 	for len(v.marks) > 0 {
@@ -133,7 +166,6 @@ func (v *watch) look(x *accelerator) {
 			v.judge(x, head)
 			return
 		}
-		v.gone = time.Time{}
 		x.w.streamIdle(head.teams)
 		v.probing = false
 		v.marks = v.marks[1:]
@@ -144,7 +176,7 @@ func (v *watch) look(x *accelerator) {
 	}
 }
 
-// judge ends the waits of kernels when the time of one is over, or when what it waits for will not come.
+// judge ends the waits of kernels when the time of one is over.
 func (v *watch) judge(x *accelerator, head watched) {
 	for _, m := range v.marks {
 		if m.stream == head.stream && m.limit.over(m.since) {
@@ -153,43 +185,6 @@ func (v *watch) judge(x *accelerator, head watched) {
 			return
 		}
 	}
-	why := x.w.hopeless()
-	if why == nil {
-		v.gone = time.Time{}
-	} else if v.gone.IsZero() {
-		v.gone = time.Now()
-	} else if time.Since(v.gone) > partingMost {
-		x.fail(why)
-	}
-}
-
-// hopeless is why kernels of some team can wait for ever: a member has left the world, or the team was given up. What a member did before it
-// left has been done, so that kernels which still wait a moment later wait for what it did not do.
-func (w *World) hopeless() error {
-	w.teamMu.Lock()
-	var busy []*Team
-	for t := range w.teams {
-		if t.kernels != t.ended {
-			busy = append(busy, t)
-		}
-	}
-	w.teamMu.Unlock()
-	for _, t := range busy {
-		for _, pe := range t.pes {
-			if pe != w.me && w.left(pe) {
-				return status.At(status.PeerLeft, "", pe, "it has left the world (finalize) before it had done its part in what %s has on the device", t.name())
-			}
-		}
-		if t.hold("") != nil {
-			continue
-		}
-		err := t.coll.Health()
-		t.exit()
-		if err != nil {
-			return status.Wrap(status.TeamPoisoned, "", err, "%s was given up", t.name())
-		}
-	}
-	return nil
 }
 
 // reached says whether a mark is reached. It waits on a stream of its own, which waits for the mark.

@@ -29,6 +29,9 @@ func (w *World) Finalize(timeout time.Duration) error {
 	w.endRequests()
 	if x := w.device(); x != nil {
 		x.finish(timeout)
+		if x.undone() {
+			w.undone = leftUndone
+		}
 	}
 	err := w.leave(timeout)
 	w.tearDown()
@@ -73,7 +76,7 @@ func (w *World) leave(timeout time.Duration) error {
 
 func (w *World) tellLeaving(ctx context.Context, pe int) {
 	at := fabric.Addr{PE: pe, Ref: fabric.MakeRef(0, w.peers[pe].Leave+8*uint64(w.me))}
-	if _, err := w.net.Atomic(ctx, at, fabric.Atomic{Op: fabric.Set, Width: 8, Operand: 1}); err != nil {
+	if _, err := w.net.Atomic(ctx, at, fabric.Atomic{Op: fabric.Set, Width: 8, Operand: 1 | w.undone}); err != nil {
 		return // it is gone, or will find us gone
 	}
 	w.alarm(ctx, pe)

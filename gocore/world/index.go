@@ -9,8 +9,8 @@ const maxIndexes = 2048
 const noIndex = maxIndexes
 
 // indexes gives out numbers of teams on devices. Members of a team agree on one as they do on blocks: each takes the lowest that is free
-// here at or above the highest bid so far, until all bids are equal. A number is used once in the life of a world, because the
-// counters that kernels keep under it never go back. Number 0 is the world team's.
+// here at or above the highest bid so far, until all bids are equal. A number is used again when no member
+// uses the team any more. Number 0 is the world team's.
 type indexes struct {
 	mu   sync.Mutex
 	used [maxIndexes]bool // guarded by mu

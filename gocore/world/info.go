@@ -112,8 +112,12 @@ func (w *World) info() infoWorld {
 		out.Peers = append(out.Peers, w.infoPeer(pe))
 	}
 	w.teamMu.Lock()
-	defer w.teamMu.Unlock()
+	var teams []*Team
 	for t := range w.teams {
+		teams = append(teams, t)
+	}
+	w.teamMu.Unlock()
+	for _, t := range teams {
 		it := infoTeam{PEs: t.set.String(), Me: t.me, Executor: t.coll.Executor(), Health: "ok"}
 		if err := t.Health(); err != nil {
 			it.Health = err.Error()

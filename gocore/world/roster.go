@@ -106,8 +106,17 @@ func (t *Team) mapped() bool {
 	return true
 }
 
-// Destroy ends this PE's use of the team at once. Operations that have not ended are given up; other threads' calls on the team return with an
-// error, and are out of its tables when Destroy returns.
+// Abort is Destroy for a team that is in trouble: what it has on the device is ended as well, here and at the members that wait for it.
+func (t *Team) Abort() error {
+	if t != t.w.world && t.hold("team_abort") == nil {
+		t.w.device().abandon(t)
+		t.exit()
+	}
+	return t.Destroy()
+}
+
+// Destroy ends this PE's use of the team at once. Operations on the host that have not ended are given up; other threads' calls on the team return with an
+// error, and are out of its tables when Destroy returns. What was queued on a device goes on while its members may do their part.
 func (t *Team) Destroy() error {
 	w := t.w
 	if !w.gate.enter() {
@@ -142,7 +151,6 @@ func (t *Team) Destroy() error {
 	}
 	w.teamMu.Lock()
 	w.gone = append(w.gone, t)
-	w.device().forget(t)
 	w.teamMu.Unlock()
 	w.sweep()
 	return nil
@@ -151,29 +159,38 @@ func (t *Team) Destroy() error {
 // tellDestroyed says to the members that this one does not use the team's memory any more.
 func (t *Team) tellDestroyed() {
 	w := t.w
+	w.teamMu.Lock()
+	said := t.said
+	w.teamMu.Unlock()
 	ctx, cancel := context.WithTimeout(w.ctx, time.Second)
 	defer cancel()
 	for rank, pe := range t.pes {
 		if w.monitor.Dead(pe) != nil {
 			continue
 		}
-		if t.agree.last > 0 && w.net.Fence(ctx, pe) != nil {
-			continue // what was told of collectives must not come after the memory is another's
+		if w.device() != nil && w.net.Fence(ctx, pe) != nil {
+			continue // what was told of collectives, and of the team's end, must not come after the memory is another's
 		}
 		at := fabric.Addr{PE: pe, Ref: fabric.MakeRef(0, t.places[rank].left+8*uint64(t.me))}
-		_, _ = w.net.Atomic(ctx, at, fabric.Atomic{Op: fabric.Set, Width: 8, Operand: 1, NoReply: true}) // a lost peer keeps its block
+		_, _ = w.net.Atomic(ctx, at, fabric.Atomic{Op: fabric.Set, Width: 8, Operand: said, NoReply: true}) // a lost peer keeps its block
 	}
 }
 
-// untold lists destroyed teams whose blocks are all dropped here, now, and that the others have not been told of.
+// untold lists destroyed teams that nothing uses here any more, no block and no kernel, and that the others have not been told of.
 func (w *World) untold() (ts []*Team) {
 	w.teamMu.Lock()
-	defer w.teamMu.Unlock()
-	for _, t := range w.gone {
-		if !t.told && !t.holds() {
-			t.told = true
+	gone := append([]*Team(nil), w.gone...)
+	w.teamMu.Unlock()
+	for _, t := range gone {
+		if !w.device().depart(t) || t.holds() {
+			continue
+		}
+		w.teamMu.Lock()
+		if t.said&saidLeft == 0 {
+			t.said |= saidLeft
 			ts = append(ts, t)
 		}
+		w.teamMu.Unlock()
 	}
 	return ts
 }
@@ -181,9 +198,11 @@ func (w *World) untold() (ts []*Team) {
 // sweep tells of destroyed teams whose blocks are dropped here, and gives back the memory of those of which every living member
 // has told: control blocks, and symmetric blocks, for which nobody can ask the members together any more.
 func (w *World) sweep() {
+	w.sweepMu.Lock()
 	for _, t := range w.untold() {
 		t.tellDestroyed()
 	}
+	w.sweepMu.Unlock()
 	w.teamMu.Lock()
 	var still, over []*Team
 	for _, t := range w.gone {
@@ -199,6 +218,7 @@ func (w *World) sweep() {
 		t.msg.Reclaim()
 		t.coll.Reclaim()
 		t.reclaimAll()
+		w.device().forget(t)
 		w.scratch.Free(t.own.control)
 	}
 }
@@ -206,7 +226,7 @@ func (w *World) sweep() {
 func (t *Team) allGone() bool {
 	words := t.w.seg.Bytes()[t.own.left:]
 	for rank, pe := range t.pes {
-		if loadWord(words[8*rank:]) == 0 && t.w.monitor.Dead(pe) == nil {
+		if loadWord(words[8*rank:])&saidLeft == 0 && t.w.monitor.Dead(pe) == nil {
 			return false
 		}
 	}

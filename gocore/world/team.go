@@ -51,10 +51,13 @@ type Team struct {
 	stream   device.Stream // where the last one was queued; guarded by w.teamMu, as what follows
 	kernels  uint64        // how many were queued,
 	ended    uint64        // and how many of these have surely ended
+	single   uint64        // number of the last wait for a signal on its behalf
+	singles  []underway    // those that may not have ended, the last of each stream
+	stop     stopping
+	said     uint64 // what the members were told of this one (saidLeft ...)
 
 	live   []*Block // symmetric blocks not reclaimed, in order of allocation, the same list on all members; guarded by w.blocks.mu
 	cursor int      // where the next window of live begins; guarded by w.blocks.mu
-	told   bool     // the others know that it is destroyed here and its blocks are dropped; guarded by w.teamMu
 }
 
 // place is where one member keeps a team's shared words, as offsets in its segment.
@@ -108,13 +111,19 @@ func (t *Team) SetTimeout(timeout int64) error {
 	return nil
 }
 
-// Health is what poisoned the team, nil while it works.
+// Health is what poisoned the team, on the host or on the device, nil while it works.
 func (t *Team) Health() error {
 	if err := t.hold("team_health"); err != nil {
 		return err
 	}
 	defer t.exit()
-	return t.coll.Health()
+	if err := t.coll.Health(); err != nil {
+		return err
+	}
+	if x := t.w.device(); x.hasKernels() {
+		return x.missed(t)
+	}
+	return nil
 }
 
 // Translate is the rank in `to` of rank pe, -1 when it is no member.
@@ -194,6 +203,7 @@ const (
 
 func (s *splitting) first() []byte {
 	s.t.w.device().judged()
+	s.t.w.sweep() // numbers of teams that have ended come back
 	say := make([]byte, sayBytes)
 	for i, v := range s.asked {
 		binary.LittleEndian.PutUint64(say[8*i:], uint64(v))

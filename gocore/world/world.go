@@ -60,6 +60,8 @@ type World struct {
 	gate   gate // who is at work here; the end waits for them
 	blocks ledger
 
+	sweepMu sync.Mutex // held while members are told what became of destroyed teams, so that the last word stays the last; taken before teamMu
+
 	teamMu sync.Mutex
 	teams  map[*Team]bool // live teams; guarded by teamMu
 	loose  map[*lane]bool // lanes of single messages that the engine runs; guarded by teamMu
@@ -74,6 +76,7 @@ type World struct {
 	aborted  error         // guarded by lifeMu
 	leaveOff uint64        // offset in every PE's segment of n words: word p is set when PE p leaves
 	leaves   []byte        // own ones
+	undone   uint64        // leftUndone, or 0; written by Finalize
 }
 
 // Me is this PE's number, N how many there are, Label the name in messages, Handle what C callers find the world by.

@@ -175,6 +175,7 @@ extern "C" GSHMEM_ENTRY void gshmem_k_matmul_allreduce(GM_ADDR state, uint64_t t
     const Product p{team_of(static_cast<int32_t>(team)), address(c), address(a), address(b), address(work), address(flags), m, n, k,
                     static_cast<int32_t>(epoch)};
     if (!is_member(p.team)) return;
+    wait_for_team(p.team);
     (void)run(p);
     team_barrier(p.team);
 }

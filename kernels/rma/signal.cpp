@@ -34,10 +34,12 @@ extern "C" GSHMEM_ENTRY void gshmem_k_signal(GM_ADDR state, GM_ADDR sig, int64_t
 }
 
 // seen_out may be null; it receives the int32 that ended the wait.
-extern "C" GSHMEM_ENTRY void gshmem_k_signal_wait(GM_ADDR state, GM_ADDR sig, uint64_t cmp, int64_t value, GM_ADDR seen_out)
+extern "C" GSHMEM_ENTRY void gshmem_k_signal_wait(GM_ADDR state, GM_ADDR sig, uint64_t cmp, int64_t value, GM_ADDR seen_out,
+                                          uint64_t team)
 {
     aclshmemx_set_state(state);
     if (!first_block()) return;
+    wait_for_signal_of(team_of(static_cast<int32_t>(team)));
     const int32_t seen = aclshmem_signal_wait_until(at<int32_t>(address(sig)), static_cast<int>(cmp), static_cast<int32_t>(value));
     if (address(seen_out)) store_shared<int32_t>(address(seen_out), seen);
 }

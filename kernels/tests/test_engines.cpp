@@ -167,7 +167,7 @@ KERNEL_TEST(engine_selection)
             s.kernel("gshmem_k_put_signal", [&, round](int pe) {
                 return Args{w.sym(pe, one), w.sym(pe, src), bytes, w.sym(pe, sig), round ? 2u : 1u, uint64_t(round), uint64_t((pe + 1) % w.n()), 0};
             });
-            s.kernel("gshmem_k_signal_wait", [&, round](int pe) { return Args{w.sym(pe, sig), 3, round ? 3u : 1u, 0}; });
+            s.kernel("gshmem_k_signal_wait", [&, round](int pe) { return Args{w.sym(pe, sig), 3, round ? 3u : 1u, 0, 0}; });
             s.host([&, round](int pe) { expect_bytes(w.sym_host(pe, one), bytes, (pe + w.n() - 1) % w.n(), round, "put_signal by an engine"); });
             s.kernel("gshmem_k_put", [&](int pe) { return Args{w.sym(pe, one), w.sym(pe, src), bytes, uint64_t(pe)}; });
             s.host([&, round](int pe) { expect_bytes(w.sym_host(pe, one), bytes, pe, round, "put to self"); });

@@ -47,7 +47,7 @@ const std::vector<Case>& one_sided()
         {"gshmem_k_put_signal", ANY, [](World& w, const Room& r, int pe) { return Args{w.sym(pe, r.x), w.loc(pe, r.p), 40001, w.sym(pe, r.z), 5, 1, right(w, pe), 0}; }},
         {"gshmem_k_put_value", BY_MTE, [](World& w, const Room& r, int pe) { return Args{w.sym(pe, r.z), 77, 4, right(w, pe)}; }},
         {"gshmem_k_signal", ANY, [](World& w, const Room& r, int pe) { return Args{w.sym(pe, r.z), 1, 1, right(w, pe)}; }},
-        {"gshmem_k_signal_wait", ANY, [](World& w, const Room& r, int pe) { return Args{w.sym(pe, r.z), 0, 77, w.loc(pe, r.q)}; }},
+        {"gshmem_k_signal_wait", ANY, [](World& w, const Room& r, int pe) { return Args{w.sym(pe, r.z), 0, 77, w.loc(pe, r.q), 0}; }},
         {"gshmem_k_wait", ANY, [](World& w, const Room& r, int pe) { return Args{w.sym(pe, r.z), 9, 0, 77}; }},
         {"gshmem_k_atomic_add", BY_MTE, [](World& w, const Room& r, int pe) { return Args{w.sym(pe, r.z), 3, 1, right(w, pe)}; }},
 #if __NPU_ARCH__ == 3510

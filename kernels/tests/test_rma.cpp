@@ -133,7 +133,7 @@ KERNEL_TEST(put_signal)
                 s.kernel("gshmem_k_put_signal", [&, value](int pe) {
                     return Args{w.sym(pe, dst), w.loc(pe, src), bytes, w.sym(pe, sig), uint64_t(value), op, uint64_t(right(w, pe)), 0};
                 });
-                s.kernel("gshmem_k_signal_wait", [&, round](int pe) { return Args{w.sym(pe, sig), 3, uint64_t((round + 1) * 7), w.loc(pe, seen)}; });
+                s.kernel("gshmem_k_signal_wait", [&, round](int pe) { return Args{w.sym(pe, sig), 3, uint64_t((round + 1) * 7), w.loc(pe, seen), 0}; });
                 s.host([&, round](int pe) {
                     expect_bytes(w.sym_host(pe, dst), bytes, left(w, pe), round, "put_signal");
                     if (*w.loc_as<int32_t>(pe, seen) != (round + 1) * 7) fail("signal_wait saw %d", *w.loc_as<int32_t>(pe, seen));
@@ -225,7 +225,7 @@ KERNEL_TEST(signal)
     const uint64_t sig = w.symmetric(8), seen = w.local(4);
     Stream s(w);
     s.kernel("gshmem_k_signal", [&](int pe) { return Args{w.sym(pe, sig), uint64_t(int64_t(-5)), 0, uint64_t(right(w, pe))}; });
-    s.kernel("gshmem_k_signal_wait", [&](int pe) { return Args{w.sym(pe, sig), 0, uint64_t(int64_t(-5)), w.loc(pe, seen)}; });
+    s.kernel("gshmem_k_signal_wait", [&](int pe) { return Args{w.sym(pe, sig), 0, uint64_t(int64_t(-5)), w.loc(pe, seen), 0}; });
     barrier(s);
     for (int i = 1; i <= 3; i++)
         s.kernel("gshmem_k_signal", [&, i](int pe) { return Args{w.sym(pe, sig), uint64_t(i), 1, uint64_t((pe + i) % w.n())}; });

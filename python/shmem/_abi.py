@@ -168,6 +168,7 @@ PROTOTYPES: Dict[str, str] = {
     "gshmem_team_create_start": "i32: u64 ptr i32 u64 i64 i64 ptr",
     "gshmem_team_create": "i32: u64 ptr i32 u64 i64 ptr",
     "gshmem_team_destroy": "i32: u64",
+    "gshmem_team_abort": "i32: u64",
     "gshmem_team_my_pe": "i32: u64",
     "gshmem_team_n_pes": "i32: u64",
     "gshmem_team_translate": "i32: u64 i32 u64 ptr",

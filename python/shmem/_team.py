@@ -88,6 +88,12 @@ class Team:
             self._destroyed = True
             _call.check(self._destroy(self.handle), "team_destroy")
 
+    def abort(self) -> None:
+        """Ends this handle and gives up what the team has under way, kernels too: here, and in seconds at members that wait for it. Does not block."""
+        if not self._destroyed:
+            self._destroyed = True
+            _call.check(library().team_abort(self.handle), "team_abort")
+
     def __del__(self) -> None:
         """Destroys the handle, unless in a forked child."""
         try:

@@ -4,10 +4,11 @@ import ctypes
 import os
 import signal
 import struct
+import sys
 import time
 
 import shmem
-from device_rig import FOREVER, OK, PEER_DEAD, SUM, TIMEOUT, UNSUPPORTED, expect, pattern
+from device_rig import FOREVER, OK, PEER_DEAD, PEER_LEFT, POISONED, STALE, SUM, TIMEOUT, UNSUPPORTED, expect, pattern
 from shmem import _abi
 
 SOON = 40  # seconds; 3 on a quiet machine. What nobody ends takes SHMEM_TIMEOUT, which is 120 in these tests
@@ -191,6 +192,132 @@ def teams(pe):
             pe.call("team_destroy", team)
         pe.barrier()
     assert len(numbers) < 4 * len(pairs), numbers  # they are used again
+
+
+GONE = 20  # seconds; what is ended when a member is gone takes two, on a machine that has time
+
+
+def reduced(pe, team, members, stream, turn, at=None):
+    """An all_reduce of a team by kernels, in place in a new block or at an address, with the right result."""
+    block = None
+    if at is None:
+        at, block = pe.alloc(4 * 100, team)
+    pe.store(at, struct.pack("<100i", *(1000 * turn + 10 * pe.me + k for k in range(100))))
+    pe.call("collective_on_stream", team, _abi.COLLECTIVE["ALL_REDUCE"], at, at, 100, _abi.DTYPE["I32"], SUM, -1, stream)
+    pe.wait(stream)
+    want = struct.pack("<100i", *((1000 * turn + k) * len(members) + 10 * sum(members) for k in range(100)))
+    expect(f"all_reduce number {turn}", pe.load(at, 400), want)
+    return at, block
+
+
+def ended(pe, words, stream):
+    """What waits on a stream ends soon, with these words, and the device goes on."""
+    began = time.monotonic()
+    said = pe.refused(POISONED, words, "stream_wait", pe.handle, stream, int(60e9))
+    assert time.monotonic() - began < GONE and "must not be used" in said, (time.monotonic() - began, said)
+    pe.call("device_health", pe.handle)
+
+
+def forsaken(pe):
+    """One team ends before its time, and what its kernels wait for will not come: they end and say why, in whichever way it ended.
+
+    own      PE 0 aborts it with a kernel under way, which the last PE has not joined
+    peers    PE 0 aborts it, and the others have a kernel under way
+    destroy  PE 0 destroys it, and the others have a kernel under way
+    both     PE 0 destroys it with a kernel under way, then the last PE, which has not joined
+
+    What another team has under way all the time goes on; memory and number of the team are used again.
+    """
+    how, last = sys.argv[2], pe.n - 1
+    everybody, first, abort = list(range(pe.n)), pe.me == 0, how in ("own", "peers")
+    joined = pe.me < max(1, last) if how in ("own", "both") else not first
+    waiting, busy, signals = pe.stream(), pe.stream(), pe.stream()
+    other = team_of(pe, everybody[::-1], 1)
+    numbers, places = set(), set()
+    for turn in range(3):
+        team = team_of(pe, everybody, 10 + turn)
+        index = ctypes.c_int32()
+        pe.call("team_index", team, ctypes.byref(index))
+        at, block = reduced(pe, team, everybody, waiting, turn)
+        word, words = pe.alloc(64, team)
+        numbers.add(index.value)
+        places.add((at, word))
+        pe.barrier()
+        if not first:
+            pe.call("barrier_on_stream", other, busy)
+        if joined:
+            pe.call("barrier_on_stream", team, waiting)
+        if not first and abort:
+            pe.call("signal_wait_on_stream", pe.handle, word, 0, 77, signals)
+        pe.tell(f"waiting{turn}")
+        pe.told(f"waiting{turn}", everybody)
+        if first or (how == "both" and pe.me == last):
+            pe.told(f"waiting{turn}" if first else f"gone{turn}", [0])
+            time.sleep(0.2)
+            pe.call("team_abort" if abort else "team_destroy", team)
+            pe.refused(STALE, "", "barrier_on_stream", team, waiting)
+        pe.tell(f"gone{turn}")
+        if joined:
+            ended(pe, {"own": "was given up here" if first else "(PE 0)", "both": f"(PE {last})"}.get(how, "(PE 0)"), waiting)
+        if not first and abort:
+            ended(pe, "(PE 0)", signals)
+        if not first and not (how == "both" and pe.me == last):
+            over(pe, team, waiting, last if how == "both" else 0)
+            pe.call("team_destroy", team)
+        if first:
+            time.sleep(0.5)
+            pe.call("barrier_on_stream", other, busy)
+        pe.wait(busy)  # the other team's kernel, which waited all the time
+        reduced(pe, other, everybody, busy, turn)
+        reduced(pe, pe.team, everybody, busy, turn)
+        for each in (block, words):
+            pe.call("block_drop", each)
+        pe.barrier()
+        time.sleep(0.1)
+    assert len(numbers) < 3 and len(places) < 3, (numbers, places)
+
+
+def over(pe, team, stream, culprit):
+    """The operations of a team are over, as soon as its end is known here."""
+    until = time.monotonic() + GONE
+    while pe.lib.barrier_on_stream(team, stream) != POISONED:
+        assert time.monotonic() < until, "operations go on"
+        time.sleep(0.01)
+    pe.refused(POISONED, f"(PE {culprit})", "barrier_on_stream", team, stream)
+    pe.lib.stream_wait(pe.handle, stream, int(60e9))  # one that came in between
+
+
+def patient(pe):
+    """A team is destroyed with a kernel under way, and the others come later: nothing is ended, nothing is missing."""
+    everybody, stream = list(range(pe.n)), pe.stream()
+    team = team_of(pe, everybody, 1)
+    at, _ = pe.alloc(400, team)
+    pe.store(at, struct.pack("<100i", *(pe.me * 7 + k for k in range(100))))
+    pe.barrier()
+    if pe.me:
+        time.sleep(3.5)
+    pe.call("collective_on_stream", team, _abi.COLLECTIVE["ALL_REDUCE"], at, at, 100, _abi.DTYPE["I32"], SUM, -1, stream)
+    pe.call("team_destroy", team)
+    pe.wait(stream)
+    expect("the sum", pe.load(at, 400), struct.pack("<100i", *(sum(everybody) * 7 + k * pe.n for k in range(100))))
+    pe.call("device_health", pe.handle)
+
+
+def parted(pe):
+    """A PE does its part and leaves the world, while the stream of another is still busy behind the kernel they had together: nobody missed anything."""
+    stream = pe.stream()
+    word, _ = pe.alloc(64, flags=_abi.ZERO)
+    pe.barrier()
+    pe.call("barrier_on_stream", pe.team, stream)
+    if pe.me:
+        pe.wait(stream)
+        return  # and finalizes
+    pe.call("signal_wait_on_stream", pe.handle, word, 0, 5, stream)  # host memory: keeps the stream busy, but no device
+    time.sleep(4)
+    pe.call("device_health", pe.handle)
+    pe.store(word, struct.pack("<i", 5))
+    pe.wait(stream)
+    pe.refused(PEER_LEFT, f"(PE {1})", "barrier_on_stream", pe.team, stream)
 
 
 def late(pe):

@@ -8,7 +8,7 @@ import shmem
 from shmem import _abi
 from shmem._lib import Options, library
 
-OK, UNSUPPORTED, TIMEOUT, PEER_DEAD = 0, -105, -106, -301
+OK, UNSUPPORTED, TIMEOUT, STALE, POISONED, PEER_DEAD, PEER_LEFT = 0, -105, -106, -201, -202, -301, -303
 SUM, PROD, MIN, MAX = 1, 2, 3, 4
 FOREVER = -1
 

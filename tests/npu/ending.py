@@ -57,7 +57,7 @@ OPERATIONS = {
     "gather": lambda t, **how: gathered(t, **how),
     "uneven": lambda t, **how: dist.all_to_all_single(torch.empty(N, device=NPU), torch.ones(N, device=NPU), [1] * N, [1] * N, **how),
     "staged": lambda t, **how: dist.all_reduce(t.to(torch.int64), **how),
-    "message": lambda t, async_op=False: (dist.irecv if async_op else dist.recv)(t, LAST),
+    "message": lambda t, async_op=False, group=None: (dist.irecv if async_op else dist.recv)(t, LAST, group=group),
     "barrier": lambda t, **how: dist.barrier(**how),
     "host": lambda t, **how: dist.all_reduce(torch.ones(5), **how),
 }
@@ -182,6 +182,58 @@ def cramped():
         ways.append(shmem.info()["python"]["torch_device_groups"][-1]["scratch"])
         works(group, turn)
     print("scratches", ways)
+    dist.destroy_process_group()
+
+
+def aborted():
+    """One group is aborted: what waits in it ends and names who did it, the other groups compute, and new groups take its memory.
+
+    First the others are in an operation that the last rank does not join, then the last rank is in one alone.
+    """
+    operation = OPERATIONS[sys.argv[5]]
+    join()
+    works()
+    t = torch.ones(1000, device=NPU)
+    for turn, alone in enumerate((False, True, False)):
+        group, other = dist.new_group(list(range(N))), dist.new_group(list(range(N))[::-1])
+        works(group, turn)
+        pending = numbers(60001, ME, turn).to(NPU)
+        dist.barrier()
+        late = dist.all_reduce(pending, group=other, async_op=True) if ME != LAST else None  # waits for the last rank all the time
+        if ME == LAST:
+            time.sleep(0.5)
+            work = operation(t, group=group, async_op=True) if alone else None
+            began = time.monotonic()
+            group.abort()
+            if work is not None:
+                try:
+                    work.wait()
+                    torch.npu.synchronize()
+                    raise SystemExit("an aborted operation was taken for done")
+                except RuntimeError as problem:
+                    assert "aborted here" in str(problem), problem
+            torch.npu.synchronize()
+            assert time.monotonic() - began < SOON, time.monotonic() - began
+            late = dist.all_reduce(pending, group=other, async_op=True)
+        else:
+
+            def call():
+                operation(t, group=group, async_op=True).wait()
+                torch.npu.current_stream().synchronize()
+
+            if alone:
+                time.sleep(1)
+            ended([f"PE {LAST}"], SOON, call)
+            dist.destroy_process_group(group)
+        dist.barrier()  # of the others: nothing is wrong with them
+        late.wait()
+        assert torch.equal(pending.cpu(), total(60001, turn)), "another group's operation"
+        works(None, turn)
+        works(other, turn)
+        again = dist.new_group(list(range(N)))
+        works(again, turn + 7)
+        dist.destroy_process_group(again)
+        dist.destroy_process_group(other)
     dist.destroy_process_group()
 
 

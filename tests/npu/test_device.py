@@ -122,6 +122,19 @@ def test_a_world_ends_while_a_kernel_waits(pes):
     all_good(pes(2, "device_pe.py", "left"))
 
 
+@pytest.mark.parametrize("n, how", [(n, how) for n in (2, 3) for how in ("own", "peers", "destroy", "both")])
+def test_one_team_is_given_up_and_the_others_go_on(pes, n, how):
+    all_good(pes(n, "device_pe.py", "forsaken", how))
+
+
+def test_a_destroyed_team_does_its_part_to_the_end(pes):
+    all_good(pes(3, "device_pe.py", "patient"))
+
+
+def test_a_pe_that_left_in_order_is_nobodys_fault(pes):
+    all_good(pes(2, "device_pe.py", "parted"))
+
+
 def test_without_kernels_copies_and_barriers_go_on(pes, tmp_path):
     ends = pes(2, "device_pe.py", "without_kernels", SHMEM_KERNELS=str(tmp_path))
     all_good(ends)

@@ -43,6 +43,9 @@ def test_random_operations(npu, tmp_path, n, seed, soc):
         assert "kernels" in said
 
 
+ABORTED = ["pieces", "kernel", "uneven", "gather"]
+
+
 def test_a_process_that_ends_by_an_exception(npu, tmp_path):
     """The others are told in seconds and do not wait for the timeout; it itself ends as Python does, without a fault."""
     finish(start(npu, "ending.py", tmp_path, 2, "crashed"), {1: 1})
@@ -50,6 +53,11 @@ def test_a_process_that_ends_by_an_exception(npu, tmp_path):
 
 def test_a_group_has_its_own_timeout(npu, tmp_path):
     finish(start(npu, "ending.py", tmp_path, 2, "late"))
+
+
+@pytest.mark.parametrize("n,operation", [(2, "kernel"), *(pytest.param(n, name, marks=pytest.mark.long) for n in (2, 3) for name in ABORTED[n - 2 :])])
+def test_one_group_is_aborted(npu, tmp_path, n, operation):
+    finish(start(npu, "ending.py", tmp_path, n, "aborted", operation))
 
 
 @pytest.mark.long

@@ -299,7 +299,7 @@ func TestAbortEndsAWaitingKernel(t *testing.T) {
 		w := p.world()
 		for range 2 {
 			if p.me == 0 {
-				w.run("gshmem_k_signal_wait", 1, w.at(64), 0, 5, 0)
+				w.run("gshmem_k_signal_wait", 1, w.at(64), 0, 5, 0, 0)
 				w.run("gshmem_k_barrier", 2, 0)
 				ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 				assert.ErrorIs(t, w.d.Wait(ctx, device.Own), status.Timeout)

@@ -12,6 +12,7 @@ const (
 	line          = 64
 	teamSyncBytes = 2560  // GSHMEM_TEAM_SYNC_BYTES
 	coreSyncBytes = 18432 // GSHMEM_CORE_SYNC_BYTES
+	teamStopBytes = 128   // GSHMEM_TEAM_STOP_BYTES
 
 	topoMTE = 1
 )
@@ -58,6 +59,7 @@ const (
 	tmN        = 12
 	tmIndex    = 16
 	tmCoreSync = 40
+	tmStop     = 48
 	tmMapping  = 88 // maxPEs world PEs, then maxPEs ranks
 	tmBytes    = 131160
 )

@@ -27,6 +27,7 @@ var numbers = []struct {
 	{"GSHMEM_SYNC_LINE", line},
 	{"GSHMEM_TEAM_SYNC_BYTES", teamSyncBytes},
 	{"GSHMEM_CORE_SYNC_BYTES", coreSyncBytes},
+	{"GSHMEM_TEAM_STOP_BYTES", teamStopBytes},
 	{"GSHMEM_TOPO_MTE", topoMTE},
 	{"sizeof(gshmem_device_state_t)", stBytes},
 	{"sizeof(gshmem_ub_config_t)", ubBytes},
@@ -62,6 +63,7 @@ var numbers = []struct {
 	{"offsetof(gshmem_team_state_t, size)", tmN},
 	{"offsetof(gshmem_team_state_t, team_idx)", tmIndex},
 	{"offsetof(gshmem_team_state_t, core_sync)", tmCoreSync},
+	{"offsetof(gshmem_team_state_t, stop)", tmStop},
 	{"offsetof(gshmem_team_state_t, pe_mapping)", tmMapping},
 }
 

@@ -143,6 +143,37 @@ func TestTeamBeginsAnew(t *testing.T) {
 	}
 }
 
+// TestTeamIsStoppedAlone stops one of two teams while its device is busy, first for collectives and then for signals; a new team of its number begins anew.
+func TestTeamIsStoppedAlone(t *testing.T) {
+	r := newRig(t, 0, 2)
+	at := r.s.Address()
+	words := func(index int) uintptr { return r.u64(r.u64(at+stTeams+uintptr(8*index)) + tmStop) }
+	require.NoError(t, r.s.SetTeam(5, []int{0, 1}, 0))
+	require.NoError(t, r.s.SetTeam(6, []int{1, 0}, 1))
+	assert.Zero(t, words(5)%line)
+	read := func(index int) [2]int { return [2]int{r.i32(words(index)), r.i32(words(index) + 4)} }
+	for _, c := range []struct {
+		signals bool
+		want    [2]int
+	}{{false, [2]int{1, 0}}, {true, [2]int{1, 1}}, {false, [2]int{1, 1}}} {
+		require.NoError(t, r.s.StopTeam(5, c.signals))
+		assert.Equal(t, c.want, read(5), "%+v", c)
+		assert.Equal(t, [2]int{}, read(6), "another team's")
+	}
+	for _, note := range []uintptr{0, 4} {
+		require.NoError(t, r.s.put(words(6)+line+note, []byte{1}))
+		for index, want := range map[int]bool{5: false, 6: true, 7: false} {
+			got, err := r.s.TeamStopped(index)
+			require.NoError(t, err)
+			assert.Equal(t, want, got, "team %d", index)
+		}
+		require.NoError(t, r.s.SetTeam(6, []int{1, 0}, 1))
+	}
+	require.NoError(t, r.s.SetTeam(5, []int{0, 1}, 0))
+	assert.Equal(t, [2]int{}, read(5))
+	require.NoError(t, r.s.StopTeam(7, true), "no such team")
+}
+
 func TestAbortAndResume(t *testing.T) {
 	r := newRig(t, 0, 1)
 	word := r.u64(r.s.Address() + stAbort)

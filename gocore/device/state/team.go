@@ -6,10 +6,11 @@ import (
 	"goshmem/gocore/status"
 )
 
-// Offsets in a team's block: the struct, then the flags and the counter of the barrier among its blocks.
+// Offsets in a team's block: the struct, then the flags and the counter of the barrier among its blocks, then its stop words.
 const (
 	teamCore  = (tmBytes + line - 1) / line * line
-	teamBlock = teamCore + coreSyncBytes + line
+	teamStop  = teamCore + coreSyncBytes + line
+	teamBlock = teamStop + teamStopBytes
 )
 
 // SetTeam implements [device.State]. An entry that is set already is replaced, and its barriers begin anew.
@@ -46,7 +47,7 @@ func (s *State) setLocked(index int, members []int, me int) error {
 		at uintptr
 		n  uint64
 	}{
-		{at + teamCore, coreSyncBytes + line},
+		{at + teamCore, teamBlock - teamCore},
 		{s.own + ownCounters + uintptr(index*line), line},
 		{s.pool() + uintptr(index*teamSyncBytes), teamSyncBytes},
 	} {
@@ -54,7 +55,7 @@ func (s *State) setLocked(index int, members []int, me int) error {
 			return err
 		}
 	}
-	if err := s.put(at, encodeTeam(index, members, me, at+teamCore)); err != nil {
+	if err := s.put(at, encodeTeam(index, members, me, at)); err != nil {
 		return err
 	}
 	return s.enter(index, at)
@@ -86,8 +87,42 @@ func (s *State) clearLocked(index int) error {
 	return s.d.Free(at)
 }
 
-// encodeTeam is a gshmem_team_state_t. Stride is 0 where the members are not evenly spaced; kernels go by the mapping.
-func encodeTeam(index int, members []int, me int, core uintptr) []byte {
+// StopTeam implements [device.State]. It goes by the same stream as Abort.
+func (s *State) StopTeam(index int, signals bool) error {
+	return s.locked("stop device team", func() error {
+		at, known := s.teams[index]
+		if !known {
+			return nil
+		}
+		words := []byte{1, 0, 0, 0, 1, 0, 0, 0}
+		if !signals {
+			words = words[:4]
+		}
+		return s.put(at+teamStop, words)
+	})
+}
+
+// TeamStopped implements [device.State].
+func (s *State) TeamStopped(index int) (stopped bool, err error) {
+	err = s.locked("look at device team", func() error {
+		at, known := s.teams[index]
+		if !known {
+			return nil
+		}
+		if err := s.d.Copy(s.stage, at+teamStop+line, 8, s.side); err != nil {
+			return err
+		}
+		if err := s.wait(); err != nil {
+			return err
+		}
+		stopped = wordAt(s.stage) != 0
+		return nil
+	})
+	return stopped, err
+}
+
+// encodeTeam is a gshmem_team_state_t whose block is at an address. Stride is 0 where the members are not evenly spaced; kernels go by the mapping.
+func encodeTeam(index int, members []int, me int, at uintptr) []byte {
 	b := make([]byte, tmBytes)
 	i32 := func(at, v int) { binary.LittleEndian.PutUint32(b[at:], uint32(int32(v))) }
 	i32(tmMe, me)
@@ -95,7 +130,8 @@ func encodeTeam(index int, members []int, me int, core uintptr) []byte {
 	i32(tmStride, stride(members))
 	i32(tmN, len(members))
 	i32(tmIndex, index)
-	binary.LittleEndian.PutUint64(b[tmCoreSync:], uint64(core))
+	binary.LittleEndian.PutUint64(b[tmCoreSync:], uint64(at+teamCore))
+	binary.LittleEndian.PutUint64(b[tmStop:], uint64(at+teamStop))
 	for i := range 2 * maxPEs {
 		i32(tmMapping+4*i, -1)
 	}

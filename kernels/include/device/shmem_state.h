@@ -29,6 +29,7 @@
 #define GSHMEM_TEAM_SYNC_BYTES (GSHMEM_SYNC_LINE * GSHMEM_SYNC_ROUNDS * GSHMEM_SYNC_FANOUT)
 #define GSHMEM_MAX_CORES 48
 #define GSHMEM_CORE_SYNC_ROUNDS 6
+#define GSHMEM_TEAM_STOP_BYTES (2 * GSHMEM_SYNC_LINE)
 #define GSHMEM_CORE_SYNC_BYTES (GSHMEM_SYNC_LINE * GSHMEM_CORE_SYNC_ROUNDS * GSHMEM_MAX_CORES)
 
 /* topo_list bits: how a PE can be reached. */
@@ -91,7 +92,11 @@ typedef struct gshmem_team_state { /* aclshmemx_team_t */
        team's own (GSHMEM_CORE_SYNC_BYTES flags, then one counter line, all zero at first), so that
        kernels of two teams may run at once. 0: the state's. */
     uint64_t core_sync;
-    uint8_t config_padding[40];
+    /* The next word of it: device address of this team's stop words (GSHMEM_TEAM_STOP_BYTES, all zero at first); 0: it has none.
+       The host sets the first, an int32, to end what waits in kernels of this team, and the second, 4 bytes on, to end what waits
+       for single signals on its behalf; other teams go on. A core that ends a wait for it stores 1 a line behind the word it saw. */
+    uint64_t stop;
+    uint8_t config_padding[32];
     int32_t pe_mapping[2 * GSHMEM_MAX_PES]; /* team index -> world PE; then MAX_PES + world PE -> index or -1 */
 } gshmem_team_state_t;
 
@@ -109,7 +114,7 @@ typedef struct gshmem_device_state {
     uint64_t qp_info, sdma_workspace_addr, profs, signal_addr;
     /* ours */
     uint64_t magic;
-    uint64_t abort_addr; /* device address of the int32 abort word: non-zero ends every wait */
+    uint64_t abort_addr; /* device address of the int32 abort word: non-zero ends every wait; one team's: gshmem_team_state_t.stop */
     uint64_t udma_queues; /* queue table; qp_info and sdma_workspace_addr are those of RDMA and SDMA */
     uint64_t host_heap_size; /* bytes that p2p_host_heap_base's entries lead to; 0: kernels reach no host heap */
     uint64_t host_heap_address; /* where this PE's CPU has its host heap: such addresses are symmetric for kernels too; 0: none */

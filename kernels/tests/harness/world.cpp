@@ -249,9 +249,21 @@ uint8_t* World::loc_host(int pe, uint64_t offset) const { return pes_[pe]->arena
 uint64_t World::state(int pe) const { return arena(pe) + STATE_AT; }
 const km_device_t* World::device(int pe) const { return &pes_[pe]->dev; }
 
-void World::set_abort(int pe, int32_t value)
+void World::set_abort(int pe, int32_t value) { set_word(pe, ABORT_AT, value); }
+
+void World::set_word(int pe, uint64_t local, int32_t value)
 {
-    __atomic_store_n(loc_as<int32_t>(pe, ABORT_AT), value, __ATOMIC_RELEASE); // read by poll_abort() in kernels
+    __atomic_store_n(loc_as<int32_t>(pe, local), value, __ATOMIC_RELEASE); // read by poll_abort() in kernels
+}
+
+uint64_t World::stop_words(int team)
+{
+    const uint64_t words = local(GSHMEM_TEAM_STOP_BYTES);
+    for (int pe = 0; pe < n(); pe++) {
+        std::memset(loc_host(pe, words), 0, GSHMEM_TEAM_STOP_BYTES);
+        loc_as<gshmem_team_state_t>(pe, TEAMS_AT + static_cast<uint64_t>(team) * 163840)->stop = loc(pe, words);
+    }
+    return words;
 }
 
 uint64_t pattern(int pe, int round, uint64_t index)

@@ -57,6 +57,8 @@ public:
 
     // Makes team `index` of these world PEs; the others know it as one they are not in.
     void team(int index, const std::vector<int>& members);
+    // Gives a team stop words, on every PE, and says where: 4 bytes on is the one of waits for signals, a line on is what cores answer.
+    uint64_t stop_words(int team);
     // Gives every PE queues for the engines in `topology` (GSHMEM_TOPO_*), 4 entries each, and sets
     // the topology. Without `mapped`, other PEs' heaps cannot be reached by loads and stores.
     void queues(uint8_t topology, bool mapped);
@@ -65,6 +67,7 @@ public:
     uint64_t state(int pe) const;
     gshmem_device_state_t& state_of(int pe) const { return *loc_as<gshmem_device_state_t>(pe, 0); }
     void set_abort(int pe, int32_t value);
+    void set_word(int pe, uint64_t local, int32_t value); // of local memory, while kernels run
     const km_device_t* device(int pe) const;
     void check_canaries() const;
 

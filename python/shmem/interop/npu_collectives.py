@@ -123,6 +123,7 @@ class KernelWork(Work):
 
     path = "kernels"
     _done = True
+    _channel: Any = None  # of the group whose operation it is, which may end before the world does
 
     def __init__(self, world: Any, event: Any, stream: Any, result: Sequence[torch.Tensor]) -> None:
         """Made by a Lane."""
@@ -131,10 +132,12 @@ class KernelWork(Work):
         self._result = result
 
     def wait(self, timeout: Any = None) -> bool:
-        """Orders the current stream behind the operation; raises when the device's operations are over, because a PE died. Blocks: no."""
+        """Orders the current stream behind the operation; raises when the device's operations, or the group's, are over: a PE died. Blocks: no."""
         status = library().device_health(self._world.handle)
         if status < 0:
             fail(status, "wait")
+        if self._channel is not None:
+            self._channel.refuse_cut()
         npu.runtime().current_stream(self._world.device.index).wait_event(self._event)
         self._waited = True
         return True

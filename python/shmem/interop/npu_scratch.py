@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import time
 from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 
 from .. import _abi, _block, _call
-from .._errors import HeapExhaustedError, OutOfMemoryError
+from .._errors import HeapExhaustedError, OutOfMemoryError, TimeoutError
 from .._lib import library
 from . import npu
 from .npu_exchange import Exchange, flags
@@ -77,6 +78,14 @@ class Scratch:
             _block.let_go(block)  # kernels may be at work
         if side and self.world.alive:
             library().stream_destroy(self.world.handle, side)
+
+    def busy(self) -> bool:
+        """Whether an operation that was queued may not be done. Blocks: no."""
+        last = self._last
+        try:
+            return last is not None and not last[1].query()
+        except RuntimeError:  # the device is in trouble
+            return True
 
     def room(self, parts: int) -> int:
         """How many bytes each of some equal parts of a slot has."""
@@ -176,7 +185,7 @@ class Scratch:
         if self._last is not None and self._last[0] != stream:
             stream.wait_event(self._last[1])
 
-    def settle(self, wait: bool, timeout: Optional[float]) -> None:
+    def settle(self, wait: bool, timeout: float) -> None:
         """Orders the current stream behind the operations queued so far and, with `wait`, waits until they are done: raises what became of them.
 
         Blocks: with `wait`, when some may not be done.
@@ -186,7 +195,20 @@ class Scratch:
         if pending:
             npu.runtime().current_stream(self.world.device.index).wait_event(last[1])
             if wait:
-                self.world.device.settle("barrier", timeout)
+                self._settled(last[1], timeout)
+
+    def _settled(self, event: Any, timeout: float) -> None:
+        """Waits for this group's operations alone: what became of another's is no business of a barrier of this one. Blocks."""
+        began, pause = time.monotonic(), 50e-6
+        while not event.query():
+            if time.monotonic() - began > timeout:
+                words = f"barrier: the group's operations on the device have not ended within {timeout:g} s (its timeout); wait again, or raise it"
+                raise TimeoutError(words, operation="barrier")
+            time.sleep(pause)
+            pause = min(pause * 1.5, 1e-3)
+        for status in (library().device_health(self.world.handle), library().team_health(self.team)):
+            if status < 0:
+                _call.fail(status, "barrier")
 
     def leave(self, stream: Any, event: Any) -> None:
         """Notes where the last operation ends. The lock is held."""

@@ -66,6 +66,7 @@ class Channel:
         self.completions = completions
         self.callbacks = completions.callbacks
         self.aborted = False
+        self.cut = False  # aborted while kernels may have been under way
         self.closed: Optional[str] = None
         self.sequence = 0
         self.coalescing: Optional[List[Work]] = None
@@ -281,6 +282,15 @@ class Channel:
         if self.closed is not None:
             raise FinalizedError(f"this process group is gone ({self.closed}); make a new one")
 
+    def refuse_cut(self) -> None:
+        """Raises when kernels of the group were ended before they were done. Blocks: no."""
+        if self.cut:
+            raise AbortedError("the group was aborted here while kernels of it were under way; what they wrote must not be used")
+        if self.closed is None:
+            status = library().team_health(self.team)
+            if status < 0:
+                raise error_of(status, "wait")
+
     def _check_open(self) -> None:
         self.refuse_closed()
         self.keep_order()
@@ -297,12 +307,15 @@ class Channel:
             self.courier.drain()
 
     def abort(self) -> None:
-        """Gives up what is pending or waited for; peers in it learn that this rank left. Blocks: no."""
+        """Gives up what is pending or waited for, kernels too; peers in it learn that this rank left. Blocks: no."""
+        self.cut = self.cut or (self.scratch is not None and self.scratch.busy())
         self.aborted = True
         self.closed = self.closed or "aborted"
         for one in (self, self.behind):
             if one is not None:
                 self.completions.abort(AbortedError("the group was aborted here"), one)
+        if self.scratch is not None:
+            library().team_abort(self.team)
 
     def close(self, why: str) -> None:
         """Destroys the team. Blocks: no."""

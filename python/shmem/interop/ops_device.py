@@ -378,7 +378,7 @@ class DeviceExchanges(StagedExchanges):
         self._channel.keep_order()
         if self._channel.scratch is not None:
             limit = opts.timeout.total_seconds() if opts is not None else -1.0
-            self._channel.scratch.settle(opts is not None and is_sync(opts), limit if limit >= 0 else None)
+            self._channel.scratch.settle(opts is not None and is_sync(opts), limit if limit >= 0 else self._channel.timeout.total_seconds())
         return super().barrier(opts)
 
     # ---- exchanges -------------------------------------------------------------------------------------------------------

@@ -97,6 +97,7 @@ class Kernels:
         with scratch.lock:
             self._lane = self._lane or Lane(world)
             work = self._lane.run(sync, used, begin, result)
+            work._channel = channel
             scratch.leave(work._stream, work._event)
         channel.sequence += 1
         channel.paths["kernels"] = channel.paths.get("kernels", 0) + 1

@@ -13,11 +13,12 @@ template <typename T> ACLSHMEM_DEVICE Scratch scratch_at(__ubuf__ T* buf, uint32
 
 ACLSHMEM_DEVICE Team team_at(uint64_t address)
 {
-    Team t{address, -1, -1, 0};
+    Team t{address, -1, -1, 0, 0};
     if (!address) return t;
     t.index = load_constant<int32_t>(address + offsetof(gshmem_team_state_t, team_idx));
     t.me = load_constant<int32_t>(address + offsetof(gshmem_team_state_t, mype));
     t.n = load_constant<int32_t>(address + offsetof(gshmem_team_state_t, size));
+    t.stop = load_constant<uint64_t>(address + offsetof(gshmem_team_state_t, stop));
     return t;
 }
 

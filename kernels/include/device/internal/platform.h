@@ -44,7 +44,8 @@ struct Context {
     int32_t me, n;
     Window mte, sdma, rdma, udma;
     uint32_t engines;      // some queue table exists: MTE is not the only way
-    uint32_t aborted;      // the abort word was seen: every later wait returns at once
+    uint32_t aborted;      // a word that ends waits was seen: every later wait returns at once
+    uint64_t stop;         // the stop word of the team on whose behalf this core waits; 0: of none
     uint64_t core_pool;    // the core sync block that core_count belongs to
     int32_t core_count;
 };

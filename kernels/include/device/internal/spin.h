@@ -1,5 +1,6 @@
 // spin.h: every wait of the device headers. A wait ends when its condition holds or when the host
-// set the abort word (a peer died, a timeout passed, abort() was called).
+// set the abort word (a peer died, a timeout passed, abort() was called), or the stop word of the
+// team that the core waits for (it was given up, while others go on).
 #ifndef GSHMEM_DEVICE_SPIN_H
 #define GSHMEM_DEVICE_SPIN_H
 
@@ -15,6 +16,10 @@ ACLSHMEM_DEVICE bool poll_abort()
 {
     Context& c = context();
     if (c.abort_addr && load_shared<int32_t>(c.abort_addr) != 0) c.aborted = 1;
+    if (c.stop && load_shared<int32_t>(c.stop) != 0) {
+        c.aborted = 1;
+        store_shared<int32_t>(c.stop + GSHMEM_SYNC_LINE, 1); // the host tells by it whether results are missing
+    }
     return aborted();
 }
 

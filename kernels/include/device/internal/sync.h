@@ -10,6 +10,7 @@ namespace gshmem {
 struct Team {
     uint64_t address;
     int32_t index, me, n;
+    uint64_t stop; // its stop words, 0: none
 
     ACLSHMEM_DEVICE int32_t pe(int32_t member) const
     {
@@ -19,15 +20,22 @@ struct Team {
 
 ACLSHMEM_DEVICE Team team_of(int32_t index)
 {
-    Team t{0, index, -1, 0};
+    Team t{0, index, -1, 0, 0};
     if (index < 0 || index >= GSHMEM_MAX_TEAMS) return t;
     const Context& c = context();
     t.address = load_constant<uint64_t>(c.state + offsetof(gshmem_device_state_t, team_pools) + 8 * static_cast<uint64_t>(index));
     if (!t.address) return t;
     t.me = load_constant<int32_t>(t.address + offsetof(gshmem_team_state_t, mype));
     t.n = load_constant<int32_t>(t.address + offsetof(gshmem_team_state_t, size));
+    t.stop = load_constant<uint64_t>(t.address + offsetof(gshmem_team_state_t, stop));
     return t;
 }
+
+// From now on this core waits on behalf of a team, or of none: its waits end when the team is stopped.
+ACLSHMEM_DEVICE void wait_for_team(const Team& t) { context().stop = t.stop; }
+
+// The same for a wait for a signal alone. What others of the team may still send must not be cut off by the end of its collectives.
+ACLSHMEM_DEVICE void wait_for_signal_of(const Team& t) { context().stop = t.stop ? t.stop + 4 : 0; }
 
 // i modulo n for i below 2 n: the scalar unit divides 64 bits slowly, and barriers are on everybody's path.
 ACLSHMEM_DEVICE int64_t around(int64_t i, int64_t n) { return i < n ? i : i - n; }
@@ -53,6 +61,7 @@ ACLSHMEM_DEVICE CoreSync core_sync_of(const Team& t)
 ACLSHMEM_DEVICE void core_barrier(const Team& t)
 {
     const int64_t blocks = AscendC::GetBlockNum(), me = AscendC::GetBlockIdx();
+    wait_for_team(t);
     quiet();
     // An aborted block must not let the others pass: they would take a failed barrier for a good one.
     if (blocks <= 1 || aborted()) return;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -72,7 +73,7 @@ def test_ascend_program(text, tmp_path):
         subprocess.run([sys.executable, "-m", "shmem.cli.config", word], env=environment(), capture_output=True, text=True, check=True).stdout.strip()
         for word in ("--includedir", "--libs")
     )
-    command = ["c++", f"-I{include}/ascend", str(tmp_path / "ring.cpp"), *libs.split(), "-o", str(tmp_path / "ring")]
+    command = ["c++", f"-I{include}/ascend", str(tmp_path / "ring.cpp"), *shlex.split(libs), "-o", str(tmp_path / "ring")]
     done = subprocess.run(command, env=environment(), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert sorted(run(str(tmp_path / "ring"), n=3).splitlines()) == ["PE 0 got 2", "PE 1 got 0", "PE 2 got 1"]

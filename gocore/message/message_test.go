@@ -228,7 +228,7 @@ func TestTimeoutsTellWhatIsThereInstead(t *testing.T) {
 	err = untilDone(t, r)
 	require.ErrorIs(t, err, status.Timeout)
 	require.WithinRange(t, time.Now(), began.Add(50*time.Millisecond), began.Add(20*time.Second))
-	for _, part := range []string{"rank 2", "PE 12", "tag 7", "team t", "5", "rank 0 tag 8 (1 bytes)"} {
+	for _, part := range []string{"rank 2", "PE 12", "tag 7", "team t", "within", "rank 0 tag 8 (1 bytes)"} {
 		require.ErrorContains(t, err, part)
 	}
 	s, err := g.ms[0].Send(2, 3, make([]byte, 9999), Private, time.Now().Add(20*time.Millisecond))

@@ -194,7 +194,7 @@ def teams(pe):
     assert len(numbers) < 4 * len(pairs), numbers  # they are used again
 
 
-GONE = 20  # seconds; what is ended when a member is gone takes two, on a machine that has time
+GONE = 40  # seconds; what is ended when a member is gone takes two, on a machine that has time
 
 
 def reduced(pe, team, members, stream, turn, at=None):
@@ -311,8 +311,10 @@ def parted(pe):
     pe.call("barrier_on_stream", pe.team, stream)
     if pe.me:
         pe.wait(stream)
+        pe.tell("leaving")
         return  # and finalizes
     pe.call("signal_wait_on_stream", pe.handle, word, 0, 5, stream)  # host memory: keeps the stream busy, but no device
+    pe.told("leaving", [1])
     time.sleep(4)
     pe.call("device_health", pe.handle)
     pe.store(word, struct.pack("<i", 5))

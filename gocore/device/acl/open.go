@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -202,6 +203,8 @@ func (d *Device) choose(o Options) error {
 // takeContext finds the context of the device: the caller's, when its thread has one of this device, so that streams of the
 // caller's own fit; else the device's own. The thread keeps what it had.
 func (d *Device) takeContext(at *Place) error {
+	runtime.LockOSThread() // a device is set for a thread: between that and asking for its context a busy machine moves goroutines
+	defer runtime.UnlockOSThread()
 	if at != nil && at.Device == d.id && at.Context != 0 {
 		d.b.use(at.Context)
 		return nil

@@ -102,6 +102,7 @@ func (t *Team) Collect(timeout int64, slice time.Duration) (*Request, error) {
 }
 
 func (a *allocation) first() []byte {
+	a.t.w.device().notice()
 	a.t.w.sweep()
 	return a.sayWith(0)
 }
@@ -160,6 +161,7 @@ func (a *allocation) next(replies [][]byte) ([]byte, error) {
 		if a.looked < a.known {
 			return a.sayWith(0), nil
 		}
+		a.t.w.sweep() // the members are all here, and each has told by now of destroyed teams whose blocks it has dropped
 		return nil, nil
 	}
 	if err := a.pagesOf(replies); err != nil {
@@ -172,7 +174,7 @@ func (a *allocation) next(replies [][]byte) ([]byte, error) {
 		a.release()
 		return a.sayWith(0), nil // something came free, or more dropped blocks may
 	case highest == noFit && !a.swept:
-		a.swept = true // the members are all here, and each has told by now of destroyed teams whose blocks it has dropped
+		a.swept = true // as at the end of a collect
 		a.release()
 		a.t.w.sweep()
 		return a.sayWith(0), nil

@@ -2,6 +2,7 @@ package world
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"goshmem/gocore/device"
@@ -87,6 +88,13 @@ func (w *World) teamsOn(s device.Stream) (all []underway) {
 		}
 	})
 	return all
+}
+
+// anyGone says whether a destroyed team is among them.
+func (w *World) anyGone(behind []underway) bool {
+	w.teamMu.Lock()
+	defer w.teamMu.Unlock()
+	return slices.ContainsFunc(behind, func(u underway) bool { return slices.Contains(w.gone, u.t) })
 }
 
 // streamIdle notes that what teamsOn found has ended.

@@ -113,6 +113,31 @@ func (x *accelerator) busy() []device.Stream {
 	return all
 }
 
+// notice looks whether the streams on which destroyed teams have kernels are at their end, so that the teams' memory comes back at the meeting
+// that asks for it, and not after the watch's next look. Blocks: a moment per stream.
+func (x *accelerator) notice() {
+	if x == nil {
+		return
+	}
+	x.mu.Lock()
+	all := make([]device.Stream, 0, len(x.tails)) // a stream that was freed is not among them
+	for s := range x.tails {
+		all = append(all, s)
+	}
+	x.mu.Unlock()
+	for _, s := range all {
+		behind := x.w.teamsOn(s)
+		if !x.w.anyGone(behind) {
+			continue
+		}
+		ctx, stop := context.WithTimeout(x.w.ctx, probeFor)
+		if err := x.dev.Wait(ctx, s); err == nil || ctx.Err() == nil {
+			x.w.streamIdle(behind)
+		}
+		stop()
+	}
+}
+
 // wait waits for a stream and says how what was queued there went.
 func (x *accelerator) wait(ctx context.Context, op string, s device.Stream) error {
 	x.mu.Lock()

@@ -140,10 +140,10 @@ typedef struct hot_seg {
 #define HOT_DEVICE_SEG 2u /* id of the range on a device, in a hot_ref */
 #define HOT_SPIN_TURNS 800u /* about 20 us of pauses: far longer than any answer of a running peer */
 
+#define HOT_CACHE_BYTES (32ull << 20) /* a last-level cache, where the system does not tell, or no world is at hand that asked */
+
 /* Worlds and teams are type-stable: the struct of a slot is never freed, only reused, so a late caller may always read
    `handle`. Everything else in it may be read only after the handle was found equal. */
-#define HOT_CACHE_BYTES (32ull << 20) /* where the system does not tell its last-level cache */
-
 typedef struct hot_world {
   _Atomic uint64_t handle; /* 0 once closed or refused; checked by every operation after it announced itself */
   int32_t me, n;

@@ -160,7 +160,7 @@ static void slot_give(uint8_t *taken, uint32_t slot) {
   pthread_mutex_unlock(&pool_lock);
 }
 
-/* Bytes of the last-level cache the first core shares. sysconf is no help: it may give the sum over a whole server. 0: not told. */
+/* Bytes of the last-level cache the first core shares. sysconf is no help: it may give the sum over a whole server. */
 static uint64_t cache_bytes(void) {
   static const char *const files[] = {"/sys/devices/system/cpu/cpu0/cache/index3/size", "/sys/devices/system/cpu/cpu0/cache/index2/size"};
   for (int i = 0; i < 2; i++) {
@@ -171,7 +171,7 @@ static uint64_t cache_bytes(void) {
     fclose(f);
     if (found == 1 && kib) return (uint64_t)kib << 10;
   }
-  return 0;
+  return HOT_CACHE_BYTES;
 }
 
 hot_world *hot_world_new(int32_t me, int32_t n, uint64_t id) {
@@ -187,8 +187,7 @@ hot_world *hot_world_new(int32_t me, int32_t n, uint64_t id) {
   w->direct = 0;
   w->device_low = 0;
   w->device_span = 0;
-  uint64_t cache = cache_bytes();
-  w->cache = cache ? cache : HOT_CACHE_BYTES;
+  w->cache = cache_bytes();
   atomic_store(&w->spin, HOT_SPIN_TURNS);
   w->self = NULL;
   w->id = id;

@@ -296,16 +296,17 @@ func (t *Team) refuses(op string) error {
 	return status.Wrap(status.Of(why), op, why, "%s has no more operations on the device; make a new team", t.name())
 }
 
-// tellOff says to the members that this one queues no more kernels of a team.
-func (t *Team) tellOff(said uint64) {
+// tellGone says to the members what this one does not use of a team any more. The last word comes after all that was told of the team before.
+func (t *Team) tellGone(said uint64, last bool) {
 	w := t.w
 	ctx, cancel := context.WithTimeout(w.ctx, time.Second)
 	defer cancel()
 	for rank, pe := range t.pes {
-		if w.monitor.Dead(pe) == nil {
-			at := fabric.Addr{PE: pe, Ref: fabric.MakeRef(0, t.places[rank].left+8*uint64(t.me))}
-			_, _ = w.net.Atomic(ctx, at, fabric.Atomic{Op: fabric.Set, Width: 8, Operand: said, NoReply: true}) // a lost peer needs none
+		if w.monitor.Dead(pe) != nil || last && w.net.Fence(ctx, pe) != nil {
+			continue
 		}
+		at := fabric.Addr{PE: pe, Ref: fabric.MakeRef(0, t.places[rank].left+8*uint64(t.me))}
+		_, _ = w.net.Atomic(ctx, at, fabric.Atomic{Op: fabric.Set, Width: 8, Operand: said, NoReply: true}) // a lost peer needs none, and keeps its block
 	}
 }
 
@@ -318,7 +319,7 @@ func (x *accelerator) abandon(t *Team) {
 	x.w.teamMu.Lock()
 	t.said |= saidAborted
 	x.w.teamMu.Unlock()
-	t.tellOff(saidAborted)
+	t.tellGone(saidAborted, false)
 }
 
 // depart says that a destroyed team's kernels have ended, when they have, and looks a last time at what became of them. False: they may not have.
@@ -339,7 +340,7 @@ func (x *accelerator) depart(t *Team) bool {
 	said = t.said
 	w.teamMu.Unlock()
 	if known {
-		t.tellOff(said)
+		t.tellGone(said, false)
 	}
 	return true
 }
@@ -375,15 +376,7 @@ func (x *accelerator) undone() bool {
 	}
 	ctx, stop := context.WithTimeout(context.Background(), time.Second)
 	defer stop()
-	x.mu.Lock()
-	var waits []device.Stream
-	for s, t := range x.tails {
-		if t.waits {
-			waits = append(waits, s)
-		}
-	}
-	x.mu.Unlock()
-	for _, s := range waits {
+	for _, s := range x.streams(func(_ device.Stream, t *tail) bool { return t.waits }) {
 		if err := x.dev.Wait(ctx, s); contextLost(err) {
 			return false
 		} else if err != nil && ctx.Err() != nil {

@@ -2,6 +2,7 @@ package world
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,12 +74,9 @@ func (x *accelerator) noteTeam(s device.Stream, t *Team) {
 	if l == nil {
 		return
 	}
-	for _, known := range l.teams {
-		if known == t {
-			return
-		}
+	if !slices.Contains(l.teams, t) {
+		l.teams = append(l.teams, t)
 	}
-	l.teams = append(l.teams, t)
 }
 
 // noteError keeps the first failure of a host function for whoever waits for the stream.
@@ -102,11 +100,15 @@ func (x *accelerator) hasWork(s device.Stream) bool {
 
 // busy lists the streams of NewStream with work that nobody has waited for.
 func (x *accelerator) busy() []device.Stream {
+	return x.streams(func(s device.Stream, _ *tail) bool { return x.made[s] })
+}
+
+// streams lists the streams with work that nobody has waited for of which a test holds; x.mu is held meanwhile.
+func (x *accelerator) streams(holds func(device.Stream, *tail) bool) (all []device.Stream) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	var all []device.Stream
-	for s := range x.tails {
-		if x.made[s] {
+	for s, t := range x.tails {
+		if holds(s, t) {
 			all = append(all, s)
 		}
 	}
@@ -119,13 +121,7 @@ func (x *accelerator) notice() {
 	if x == nil {
 		return
 	}
-	x.mu.Lock()
-	all := make([]device.Stream, 0, len(x.tails)) // a stream that was freed is not among them
-	for s := range x.tails {
-		all = append(all, s)
-	}
-	x.mu.Unlock()
-	for _, s := range all {
+	for _, s := range x.streams(func(device.Stream, *tail) bool { return true }) { // one that was freed is not among them
 		behind := x.w.teamsOn(s)
 		if !x.w.anyGone(behind) {
 			continue

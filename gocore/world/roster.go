@@ -1,7 +1,6 @@
 package world
 
 import (
-	"context"
 	"time"
 
 	"goshmem/gocore/coll"
@@ -162,18 +161,7 @@ func (t *Team) tellDestroyed() {
 	w.teamMu.Lock()
 	said := t.said
 	w.teamMu.Unlock()
-	ctx, cancel := context.WithTimeout(w.ctx, time.Second)
-	defer cancel()
-	for rank, pe := range t.pes {
-		if w.monitor.Dead(pe) != nil {
-			continue
-		}
-		if w.device() != nil && w.net.Fence(ctx, pe) != nil {
-			continue // what was told of collectives, and of the team's end, must not come after the memory is another's
-		}
-		at := fabric.Addr{PE: pe, Ref: fabric.MakeRef(0, t.places[rank].left+8*uint64(t.me))}
-		_, _ = w.net.Atomic(ctx, at, fabric.Atomic{Op: fabric.Set, Width: 8, Operand: said, NoReply: true}) // a lost peer keeps its block
-	}
+	t.tellGone(said, w.device() != nil) // what was told of collectives, and of the team's end, must not come after the memory is another's
 }
 
 // untold lists destroyed teams that nothing uses here any more, no block and no kernel, and that the others have not been told of.

@@ -105,7 +105,7 @@ def take_back(wait: bool = False) -> None:
     if not _lent and not _pending:
         return
     came = _came_back()
-    if came is not None and (came or _pending):
+    if came is not None:
         _let_go(came, wait)
 
 
